@@ -1,0 +1,47 @@
+"""`plan.json`: which tests a run owes, fixed before the first one starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from relay_client.protocol import vocabulary as words
+from relay_client.protocol.shape import member
+
+UNCLASSIFIED_POLICIES = ("run", "skip", "fail")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What may run: hardware classifications, and what to do with classes that declare none."""
+
+    hw_classification: tuple[str, ...] = member("Names of hardware classifications")
+    unclassified: str = member("What happens to the rest", one_of=UNCLASSIFIED_POLICIES, default="skip")
+
+
+@dataclass(frozen=True)
+class Collected:
+    """How the collected tests divide. The five add up to what pytest found."""
+
+    selected: int = member("Fit the selection", minimum=0)
+    mismatched: int = member("Declare another classification", minimum=0)
+    unclassified: int = member("In a class that declares none, left out", minimum=0)
+    without_class: int = member("Plain functions, left out", minimum=0)
+    broken: int = member("Files that could not be collected", minimum=0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tests of a run. All of them belong to one shard for now; `shards` says how many there are."""
+
+    FILE: ClassVar[str] = "plan.json"
+    VERSION: ClassVar[int] = 1
+    WRITTEN_BY: ClassVar[str] = "plan"
+
+    commit: str = member("Commit under test", pattern=words.SHA_PATTERN, expects=words.SHA_EXPECTS)
+    selection: Selection = member("What was asked for")
+    collected: Collected = member("What was found")
+    paths: tuple[str, ...] = member("Files and folders handed to pytest, absolute")
+    tests: tuple[str, ...] = member("Node ids, in the order of collection")
+    broken_files: tuple[str, ...] = member("What could not be collected, with the first line of why")
+    shards: int = member("Number of shards", minimum=1, default=1)
