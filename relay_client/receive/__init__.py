@@ -1,0 +1,1 @@
+"""Receive: from the event file to a decision, its reason, and the commit to test."""

@@ -37,7 +37,11 @@ def current_device() -> int:
 
 
 def set_device(device: Device) -> None:
-    """Make `device` the one that a plain `"refdev"` stands for."""
+    """Make `device` the one where `torch.ones(2, device="refdev")` and the like put a new tensor.
+
+    `torch.accelerator` and `Tensor.to("refdev")` go on meaning device 0: they ask PyTorch's device guard, and the
+    guard that Python code can register does not know the current device.
+    """
     global _current
     _current = device_index(device)
 
@@ -71,10 +75,6 @@ def device_index(device: Device = None) -> int:
 def synchronize(device: Device = None) -> None:
     """Wait for the device's work. Every kernel has finished when it returns, so there is never any."""
     device_index(device)
-
-
-def get_amp_supported_dtype() -> list[torch.dtype]:
-    return [torch.float16, torch.bfloat16]
 
 
 def manual_seed(seed: int) -> None:

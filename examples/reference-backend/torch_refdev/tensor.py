@@ -68,6 +68,15 @@ class RefdevTensor(torch.Tensor):
         if self.shape != memory.shape or self.stride() != memory.stride():
             self.data = RefdevTensor(memory, self.device)
 
+    # PyTorch refuses these to subclasses of Tensor, and cannot print a tensor without the first.
+    def tolist(self) -> Any:
+        return self.detach().cpu().tolist()
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        """Pickle as torch.save does for devices without a storage; torch.load brings it back to its device."""
+        rebuild = torch._utils._rebuild_device_tensor_from_cpu_tensor
+        return rebuild, (self.detach().cpu(), self.dtype, str(self.device), self.requires_grad)
+
     def __format__(self, spec: str) -> str:
         return format(self.item() if self.dim() == 0 else str(self), spec)
 
@@ -117,7 +126,9 @@ def empty(size: Sequence[int], *, dtype=None, layout=None, device=None, pin_memo
     return RefdevTensor(memory, torch.device(runtime.NAME, runtime.device_index(device)))
 
 
-def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype=None, layout=None, device=None, pin_memory=None):
+def empty_strided(
+    size: Sequence[int], stride: Sequence[int], *, dtype=None, layout=None, device=None, pin_memory=None
+):
     """aten::empty_strided: where a copy from another device gets its tensor from."""
     memory = torch.empty_strided(size, stride, dtype=dtype)
     return RefdevTensor(memory, torch.device(runtime.NAME, runtime.device_index(device)))
