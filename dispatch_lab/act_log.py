@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +87,18 @@ def readable(event: Event, workflow: Workflow) -> str:
     return f"{event[ARRIVED]:8.2f}s {who}{bar}{str(event.get('msg', '')).rstrip()}"
 
 
+def started_or_ended(event: Event, workflow: Workflow) -> str:
+    """One line if the event is the start or the end of a job (or leg), else empty."""
+    planned = workflow.jobs.get(str(event.get("jobID")))
+    if planned is None:
+        return ""
+    key = leg_key(planned, event.get("matrix"))
+    if "jobResult" in event:
+        return f"{event[ARRIVED]:8.2f}s {key} ended"
+    begins = event.get("step") == "Set up job" and "stepResult" not in event
+    return f"{event[ARRIVED]:8.2f}s {key} started" if begins else ""
+
+
 def leg_key(planned: PlannedJob, matrix: object) -> str:
     """``job``, or ``job (value, …)`` for a leg of a matrix: GitHub's form, values in the matrix's order."""
     if not isinstance(matrix, dict) or not matrix:
@@ -109,10 +121,13 @@ class _Leg:
     started_at: str = ""
     ended: float | None = None
     result: str | None = None
+    failed: bool = False
     steps: dict[str, StepResult] = field(default_factory=dict)
 
 
-def job_results(events: Iterable[Event], workflow: Workflow, interrupted_at: float | None) -> dict[str, JobResult]:
+def job_results(
+    events: Iterable[Event], workflow: Workflow, interrupted_at: float | None
+) -> dict[str, JobResult]:
     """Results per job, or per leg of a matrix (see `leg_key`), in the workflow's order.
 
     ``interrupted_at``: second at which the lab stopped act, else None. A job without a result by then is cancelled
@@ -136,7 +151,7 @@ def job_results(events: Iterable[Event], workflow: Workflow, interrupted_at: flo
         finished[key] = _finished(leg, last, interrupted_at)
     ordered: dict[str, JobResult] = {}
     for job, planned in workflow.jobs.items():
-        own = {key: result for key, result in finished.items() if result.job == job}
+        own = {key: finished[key] for key in sorted(finished) if finished[key].job == job}
         absent = "skipped" if interrupted_at is None else "cancelled"
         ordered.update(own or {job: JobResult(job, planned.name, absent, 0.0, "", ())})
     return ordered
@@ -153,13 +168,35 @@ def conclusion(jobs: Mapping[str, JobResult], interrupted: bool) -> str:
     return next((r for r in ("failure", "cancelled", "success") if r in results), "skipped")
 
 
+def gave_up(events: Sequence[Event]) -> str:
+    """Why act ended before its plan was through (then ``always()`` jobs did not run either), or empty.
+
+    act's last words are ``Error: Job 'x' failed`` when it only tells of a failed job.
+    """
+    last_words = [str(event.get("msg", "")) for event in events if "jobID" not in event]
+    start = next((i for i, message in enumerate(last_words) if message.startswith("Error: ")), None)
+    if start is None or re.fullmatch(r"Error: Job '.*' failed", last_words[start]):
+        return ""
+    return "\n".join(last_words[start:]).strip()
+
+
 def summaries(events: Iterable[Event], workflow: Workflow) -> dict[str, str]:
-    """The Markdown each job (or leg) wrote to GITHUB_STEP_SUMMARY, steps joined by an empty line."""
+    """The Markdown each job (or leg) wrote to GITHUB_STEP_SUMMARY, steps joined by an empty line.
+
+    act reports the summary of a composite's last step again for the composite itself: that copy is left out.
+    """
     texts: dict[str, list[str]] = {}
+    inner_step: dict[str, str] = {}
     for event in events:
         planned = workflow.jobs.get(str(event.get("jobID")))
-        if planned is not None and event.get("command") == "summary":
-            texts.setdefault(leg_key(planned, event.get("matrix")), []).append(str(event.get("content", "")))
+        ids = event.get("stepID")
+        if planned is None or event.get("command") != "summary" or not isinstance(ids, list):
+            continue
+        key = leg_key(planned, event.get("matrix"))
+        if len(ids) == 1 and inner_step.get(key) == ids[0]:
+            continue
+        inner_step[key] = str(ids[0]) if len(ids) > 1 else ""
+        texts.setdefault(key, []).append(str(event.get("content", "")))
     return {key: "\n".join(parts) for key, parts in texts.items()}
 
 
@@ -168,9 +205,15 @@ def _note(leg: _Leg, event: Event, workflow: Workflow) -> None:
     if not leg.started_at:
         leg.started, leg.started_at = arrived, str(event.get("time", ""))
         leg.name = _shown_name(str(event.get("job", "")).strip(), leg, workflow)
-    if "jobResult" in event:
-        leg.result, leg.ended = str(event["jobResult"]), arrived
     ids = event.get("stepID")
+    if event.get("level") == "error" and (not isinstance(ids, list) or len(ids) == 1):
+        leg.failed = (
+            True  # act logs an error of the job itself so; one inside a composite has a longer stepID
+        )
+    if "jobResult" in event:
+        # act gives a leg the result of the legs that ended before it.
+        own = ("failure" if leg.failed else "success") if leg.matrix else str(event["jobResult"])
+        leg.result, leg.ended = own, arrived
     if event.get("stage") == "Main" and isinstance(ids, list) and len(ids) == 1 and "stepResult" in event:
         leg.steps[str(ids[0])] = StepResult(
             name=str(event.get("step", "")).strip().partition("\n")[0],

@@ -9,7 +9,7 @@ keeps its spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -104,7 +104,9 @@ def find_uses(text: str, file: str) -> Iterator[Use]:
     """Every step-level ``uses:`` of a workflow or of a composite action, with its line."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     jobs = _get(root, "jobs")
-    holders = [value for _, value in jobs.value] if isinstance(jobs, yaml.MappingNode) else [_get(root, "runs")]
+    holders = (
+        [value for _, value in jobs.value] if isinstance(jobs, yaml.MappingNode) else [_get(root, "runs")]
+    )
     for holder in holders:
         steps = _get(holder, "steps")
         for step in steps.value if isinstance(steps, yaml.SequenceNode) else ():
@@ -112,7 +114,9 @@ def find_uses(text: str, file: str) -> Iterator[Use]:
             if isinstance(uses, yaml.ScalarNode):
                 given = _get(step, "with")
                 pairs = given.value if isinstance(given, yaml.MappingNode) else []
-                inputs = {key.value: value.value for key, value in pairs if isinstance(value, yaml.ScalarNode)}
+                inputs = {
+                    key.value: value.value for key, value in pairs if isinstance(value, yaml.ScalarNode)
+                }
                 yield Use(uses.value, file, uses.start_mark.line + 1, inputs)
 
 
@@ -130,7 +134,8 @@ def edited(
         (key, _edited_job(_mapping(job), environments.get(key.value, {}), rewrite_uses))
         for key, job in jobs.value
     ]
-    return cast(str, yaml.serialize(_with(root, "jobs", _map_node(new_jobs)), width=10**9, allow_unicode=True))
+    copy = _with(root, "jobs", _map_node(new_jobs))
+    return yaml.serialize(_unshared(copy), width=10**9, allow_unicode=True)
 
 
 def _edited_job(
@@ -148,14 +153,16 @@ def _edited_job(
     for step in steps.value:
         uses = _get(step, "uses")
         if isinstance(uses, yaml.ScalarNode):
-            step = _with(_mapping(step), "uses", _quoted(rewrite_uses(uses.value)))  # noqa: PLW2901
+            step = _with(_mapping(step), "uses", _quoted(rewrite_uses(uses.value)))
         new_steps.append(step)
     return _with(job, "steps", yaml.SequenceNode("tag:yaml.org,2002:seq", new_steps))
 
 
 def _planned(key: str, job: object, granted_by_workflow: bool, path: str) -> PlannedJob:
     if not isinstance(job, dict):
-        raise LabError("A job is not a mapping", f"{path}: jobs.{key}: {job!r}", "Give the job runs-on and steps")
+        raise LabError(
+            "A job is not a mapping", f"{path}: jobs.{key}: {job!r}", "Give the job runs-on and steps"
+        )
     for unsupported, why in (
         ("uses", "a call of a reusable workflow"),
         ("container", "a container job (the lab has no Docker)"),
@@ -218,8 +225,21 @@ def _with(node: yaml.MappingNode, key: str, value: yaml.Node) -> yaml.MappingNod
     return _map_node(pairs)
 
 
-def _map_node(pairs: list[tuple[yaml.Node, yaml.Node]]) -> yaml.MappingNode:
-    return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
+def _map_node(pairs: Sequence[tuple[yaml.Node, yaml.Node]]) -> yaml.MappingNode:
+    return yaml.MappingNode("tag:yaml.org,2002:map", list(pairs), flow_style=False)
+
+
+def _unshared(node: yaml.Node) -> yaml.Node:
+    """The same tree without anchors: nodes of the original that the copy holds twice would be written as aliases."""
+    if isinstance(node, yaml.MappingNode):
+        pairs = [(_unshared(key), _unshared(value)) for key, value in node.value]
+        return yaml.MappingNode(node.tag, pairs, flow_style=node.flow_style)
+    if isinstance(node, yaml.SequenceNode):
+        return yaml.SequenceNode(
+            node.tag, [_unshared(item) for item in node.value], flow_style=node.flow_style
+        )
+    style = node.style if isinstance(node, yaml.ScalarNode) else None
+    return yaml.ScalarNode(node.tag, node.value, style=style)
 
 
 def _plain(text: str) -> yaml.ScalarNode:

@@ -1,0 +1,1 @@
+"""Checkout: the exact upstream commit as a working tree."""

@@ -21,9 +21,10 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import NamedTuple
 
 FORBIDDEN_IN_NAMES = '":<>|*?\r\n\\/'
 """Characters GitHub refuses in an artifact's name (@actions/artifact, path-and-artifact-name-validation)."""
@@ -39,12 +40,12 @@ class Pattern(NamedTuple):
     """One line of ``path:``, absolute. ``segments`` may hold ``**``; everything below a match is matched too."""
 
     negated: bool
-    segments: Tuple[str, ...]
+    segments: tuple[str, ...]
 
     @property
     def search_path(self) -> str:
         """The part before the first wildcard: where a search starts."""
-        literal: List[str] = []
+        literal: list[str] = []
         for segment in self.segments:
             if any(character in segment for character in _WILDCARDS):
                 break
@@ -55,7 +56,12 @@ class Pattern(NamedTuple):
         return _matches(self.segments, tuple(part for part in path.split("/") if part))
 
 
-def parse_patterns(text: str, workspace: str, home: str) -> List[Pattern]:
+def say(line: str) -> None:
+    """One line of the step's log."""
+    sys.stdout.write(line + "\n")
+
+
+def parse_patterns(text: str, workspace: str, home: str) -> list[Pattern]:
     """The lines of a ``path:`` input; empty lines and ``#`` comments fall away, ``~`` and relative paths resolve."""
     patterns = []
     for line in text.splitlines():
@@ -66,12 +72,12 @@ def parse_patterns(text: str, workspace: str, home: str) -> List[Pattern]:
         path = stripped[1:].strip() if negated else stripped
         if path == "~" or path.startswith("~/"):
             path = home + path[1:]
-        absolute = os.path.normpath(os.path.join(workspace, path))
+        absolute = _absolute(workspace, path)
         patterns.append(Pattern(negated, tuple(part for part in absolute.split("/") if part)))
     return patterns
 
 
-def search_paths(patterns: Iterable[Pattern]) -> List[str]:
+def search_paths(patterns: Iterable[Pattern]) -> list[str]:
     """Where the search starts, without what lies below another start. Exclusions do not count."""
     starts = sorted({pattern.search_path for pattern in patterns if not pattern.negated})
     return [path for path in starts if not any(_is_below(path, other) for other in starts)]
@@ -85,7 +91,7 @@ def artifact_root(starts: Sequence[str], found: Sequence[str]) -> str:
     if len(starts) > 1:
         return os.path.commonpath(starts)
     if list(found) == list(starts):
-        return os.path.dirname(starts[0])
+        return str(Path(starts[0]).parent)
     return starts[0]
 
 
@@ -104,7 +110,7 @@ def files_to_upload(patterns: Sequence[Pattern], hidden: bool) -> Iterator[str]:
                 yield path
 
 
-def select(names: Sequence[str], pattern: str) -> List[str]:
+def select(names: Sequence[str], pattern: str) -> list[str]:
     """Artifact names that a download pattern takes; an empty pattern takes all. Like minimatch, ``*`` spares ``.x``."""
     if not pattern:
         return list(names)
@@ -121,9 +127,13 @@ def upload(environment: Mapping[str, str]) -> dict[str, str]:
     """Upload by the ``LAB_*`` inputs. Returns the action's outputs, none if there was nothing to upload."""
     name, wanted = environment["LAB_NAME"], environment["LAB_IF_NO_FILES_FOUND"]
     if not name or any(character in name for character in FORBIDDEN_IN_NAMES):
-        raise Refused(f"The artifact name is not valid: {name!r}. It may not contain any of {FORBIDDEN_IN_NAMES!r}")
+        raise Refused(
+            f"The artifact name is not valid: {name!r}. It may not contain any of {FORBIDDEN_IN_NAMES!r}"
+        )
     if wanted not in ("warn", "error", "ignore"):
-        raise Refused(f"Unrecognized if-no-files-found input. Provided: {wanted}. Available options: warn,error,ignore")
+        raise Refused(
+            f"Unrecognized if-no-files-found input. Provided: {wanted}. Available options: warn,error,ignore"
+        )
     if environment["LAB_ARCHIVE"] != "true":
         raise Refused("The lab's stand-in knows only archive: true")
     patterns = parse_patterns(environment["LAB_PATH"], environment["GITHUB_WORKSPACE"], environment["HOME"])
@@ -134,10 +144,10 @@ def upload(environment: Mapping[str, str]) -> dict[str, str]:
         message = f"No files were found with the provided path: {environment['LAB_PATH']}. No artifacts will be uploaded."
         if wanted == "error":
             raise Refused(message)
-        print(f"::warning::{_escaped(message)}" if wanted == "warn" else message)
+        say(f"::warning::{_escaped(message)}" if wanted == "warn" else message)
         return {}
     root = artifact_root(search_paths(patterns), found)
-    print(f"With the provided path, there will be {len(found)} file{'' if len(found) == 1 else 's'} uploaded")
+    say(f"With the provided path, there will be {len(found)} file{'' if len(found) == 1 else 's'} uploaded")
     record = _store(environment, name, root, found, environment["LAB_OVERWRITE"] == "true")
     run = f"{environment['GITHUB_SERVER_URL']}/{environment['GITHUB_REPOSITORY']}/actions/runs"
     return {
@@ -161,7 +171,7 @@ def download(environment: Mapping[str, str]) -> dict[str, str]:
     wanted = environment["LAB_PATH"] or environment["GITHUB_WORKSPACE"]
     if wanted.startswith("~"):
         wanted = environment["HOME"] + wanted[1:]
-    target = Path(os.path.normpath(os.path.join(environment["GITHUB_WORKSPACE"], wanted)))
+    target = Path(_absolute(environment["GITHUB_WORKSPACE"], wanted))
     present = sorted(path.name[: -len(".json")] for path in (store / "records").glob("*.json"))
     name = environment["LAB_NAME"]
     if name and name not in present:
@@ -172,9 +182,9 @@ def download(environment: Mapping[str, str]) -> dict[str, str]:
     flat = bool(name) or environment["LAB_MERGE_MULTIPLE"] == "true" or len(chosen) == 1
     for artifact in chosen:
         into = target if flat else target / artifact
-        print(f"- {artifact} -> {into}")
+        say(f"- {artifact} -> {into}")
         shutil.copytree(store / "artifacts" / artifact, into, dirs_exist_ok=True, copy_function=_copy_content)
-    print(f"Total of {len(chosen)} artifact(s) downloaded")
+    say(f"Total of {len(chosen)} artifact(s) downloaded")
     return {"download-path": str(target)}
 
 
@@ -188,7 +198,7 @@ def _store(
         "attempt": int(attempt),
         "id": time.time_ns() // 1000,
         "digest": _digest(root, found),
-        "size": sum(os.path.getsize(path) for path in found),
+        "size": sum(Path(path).stat().st_size for path in found),
         "files": len(found),
         "job": environment.get("GITHUB_JOB", ""),
         "created_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -201,7 +211,7 @@ def _store(
         target.parent.mkdir(parents=True, exist_ok=True)
         _copy_content(path, str(target))
     _set_aside(store, name)
-    os.rename(incoming, store / "artifacts" / name)
+    incoming.rename(store / "artifacts" / name)
     (store / "records" / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return record
 
@@ -229,7 +239,7 @@ def _set_aside(store: Path, name: str) -> None:
     shutil.rmtree(kept, ignore_errors=True)
     kept.parent.mkdir(parents=True, exist_ok=True)
     record.unlink()
-    os.rename(store / "artifacts" / name, kept)
+    (store / "artifacts" / name).rename(kept)
 
 
 def _copy_content(source: str, target: str) -> str:
@@ -245,9 +255,9 @@ def _digest(root: str, found: Sequence[str]) -> str:
 
 
 def _walk(start: str, hidden: bool) -> Iterator[str]:
-    if not hidden and os.path.basename(start).startswith("."):
+    if not hidden and Path(start).name.startswith("."):
         return
-    if os.path.isfile(start):
+    if Path(start).is_file():
         yield start
     visited = set()
     for folder, folders, files in os.walk(start, followlinks=True):
@@ -258,17 +268,22 @@ def _walk(start: str, hidden: bool) -> Iterator[str]:
         visited.add(real)
         folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
         for name in sorted(files):
-            path = os.path.join(folder, name)
-            if (hidden or not name.startswith(".")) and os.path.exists(path):
-                yield path
+            path = Path(folder, name)
+            if (hidden or not name.startswith(".")) and path.exists():
+                yield str(path)
 
 
-def _matches(pattern: Tuple[str, ...], path: Tuple[str, ...]) -> bool:
+def _matches(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
     if not pattern:
         return True  # what lies below a match is matched: @actions/glob's implicit descendants
     if pattern[0] == "**":
         return any(_matches(pattern[1:], path[i:]) for i in range(len(path) + 1))
     return bool(path) and fnmatch.fnmatchcase(path[0], pattern[0]) and _matches(pattern[1:], path[1:])
+
+
+def _absolute(workspace: str, path: str) -> str:
+    """Like node's path.resolve: ``..`` is resolved in the text, links are not followed."""
+    return os.path.normpath(Path(workspace, path))
 
 
 def _is_below(path: str, other: str) -> bool:
@@ -283,7 +298,7 @@ def main(verb: str, environment: Mapping[str, str]) -> int:
     try:
         outputs = {"upload": upload, "download": download}[verb](environment)
     except Refused as refusal:
-        print(f"::error::{_escaped(str(refusal))}")
+        say(f"::error::{_escaped(str(refusal))}")
         return 1
     with Path(environment["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
         file.writelines(f"{key}={value}\n" for key, value in outputs.items())

@@ -35,6 +35,8 @@ class Evidence:
     VERSION: ClassVar[int] = 1
     WRITTEN_BY: ClassVar[str] = "test"
 
+    row: str = member("Dashboard row these results belong to")
+    run_attempt: int = member("Attempt of the run that made them", minimum=1)
     commit: str = member("Commit under test", pattern=words.SHA_PATTERN, expects=words.SHA_EXPECTS)
     torch_git_version: Optional[str] = member(
         "torch.version.git_version as the test process itself saw it; null when it never got that far"
@@ -49,4 +51,6 @@ class Evidence:
     exit_code: Optional[int] = member("Of the test process; negative is a signal; null on a deadline")
     started_at: str = member("ISO-8601, UTC")
     completed_at: str = member("ISO-8601, UTC")
-    junit: Optional[str] = member("File name of the JUnit report beside this document", default=None)
+    junit: tuple[str, ...] = member(
+        "File names of pytest's own JUnit reports beside this document", default=()
+    )

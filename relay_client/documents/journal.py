@@ -26,6 +26,7 @@ class JournalLine:
     outcome: Optional[str] = member("Null at its start", one_of=OUTCOMES, default=None)
     seconds: float = member("Of the whole test", default=0.0, minimum=0)
     message: str = member("First line of a failure or the reason of a skip", default="")
+    trace: str = member("The end of a failure's traceback", default="")
 
 
 def read_journal(path: Path) -> Iterator[JournalLine]:

@@ -21,7 +21,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Collected:
-    """How the collected tests divide. The five add up to what pytest found."""
+    """How the collected tests divide, and how many files could not be collected."""
 
     selected: int = member("Fit the selection", minimum=0)
     mismatched: int = member("Declare another classification", minimum=0)
@@ -43,5 +43,6 @@ class Plan:
     collected: Collected = member("What was found")
     paths: tuple[str, ...] = member("Files and folders handed to pytest, absolute")
     tests: tuple[str, ...] = member("Node ids, in the order of collection")
+    unclassified_classes: tuple[str, ...] = member("Classes that declare no hardware classification")
     broken_files: tuple[str, ...] = member("What could not be collected, with the first line of why")
     shards: int = member("Number of shards", minimum=1, default=1)

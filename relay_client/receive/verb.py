@@ -20,12 +20,14 @@ from relay_client.runner.options import StageOptions, option
 @dataclass(frozen=True)
 class ReceiveOptions(StageOptions):
     event_file: Optional[Path] = option(
-        "Event file to read instead of the run's own ($GITHUB_EVENT_PATH)", default=None
+        "Event file to read instead of the run's own ($GITHUB_EVENT_PATH)", default=None, shell_only=True
     )
     upstream: str = option(
         "Repository whose events are accepted, owner/name", default=words.UPSTREAM_REPOSITORY
     )
-    exit_code: bool = option("Whether to end with exit code 3 when there is nothing to run", default=False)
+    exit_code: bool = option(
+        "Whether to end with exit code 3 when there is nothing to run", default=False, shell_only=True
+    )
 
 
 OPTIONS = (ReceiveOptions,)

@@ -107,7 +107,8 @@ def explain(sent: Sent) -> str:
 
 def _pause(attempt: int, pace: Pace) -> float:
     """Exponential backoff with full jitter, in seconds."""
-    return min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** (attempt - 1)) * pace.jitter()
+    longest: float = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+    return longest * pace.jitter()
 
 
 def _bounded(answer: Answer) -> str:

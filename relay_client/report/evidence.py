@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from relay_client.documents.document import load_file
+from relay_client.documents.document import D, load_file
 from relay_client.documents.evidence import Evidence
+from relay_client.documents.failure import Failure
 from relay_client.errors import DocumentError, UsageError
 from relay_client.protocol.shape import show
 
@@ -15,20 +17,33 @@ MAX_SHARDS = 1_024
 _JOB_RESULTS = ("success", "failure", "cancelled", "skipped")
 
 
-def read_evidence(folder: Path) -> tuple[list[Evidence], list[str]]:
-    """All evidence below a folder, and for each file that cannot be read, why."""
-    found: list[Evidence] = []
-    unreadable: list[str] = []
-    for path in sorted(folder.rglob(Evidence.FILE))[:MAX_SHARDS]:
+@dataclass(frozen=True)
+class Found:
+    """What lay in the evidence folder. `faults` are sentences for a person."""
+
+    evidence: tuple[Evidence, ...]
+    faults: tuple[str, ...]
+
+
+def read_evidence(folder: Path) -> Found:
+    """All evidence below a folder, and what went wrong: stages that failed, files that cannot be read."""
+    faults: list[str] = []
+    failures = _load_all(Failure, folder, faults)
+    evidence = _load_all(Evidence, folder, faults)
+    faults += [f"{failure.stage}: {failure.what} {failure.seen}".strip()[:2_000] for failure in failures]
+    return Found(tuple(evidence), tuple(faults))
+
+
+def _load_all(cls: type[D], folder: Path, faults: list[str]) -> list[D]:
+    found: list[D] = []
+    for path in sorted(folder.rglob(cls.FILE))[:MAX_SHARDS]:
         try:
-            if path.is_symlink():
-                raise DocumentError("a link instead of a document", seen=path.name)
-            found.append(load_file(Evidence, path))
+            if path.is_symlink() or not path.is_file():
+                raise DocumentError("It is not a plain file.")
+            found.append(load_file(cls, path))
         except DocumentError as error:
-            unreadable.append(
-                f"evidence of {path.parent.name} cannot be used: {error.what} {error.seen}"[:500]
-            )
-    return found, unreadable
+            faults.append(f"{cls.FILE} of {path.parent.name} cannot be used: {error.what} {error.seen}"[:500])
+    return found
 
 
 def read_job_results(needs: str) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from relay_client.receive.event import ReceivedDispatch, read_dispatch
 from relay_client.report.deliver import deliver, explain
 from relay_client.report.evidence import read_evidence, read_job_results
 from relay_client.report.summary import write_summary
-from relay_client.report.verdict import conclude, failed_tests
+from relay_client.report.verdict import conclude, failed_tests, of_row
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext, check_run_id
 from relay_client.runner.options import StageOptions, option
@@ -40,7 +40,7 @@ class ReportOptions(StageOptions):
         "Results of the jobs before, as toJSON(needs) gives them; needed when completed", default=None
     )
     evidence: Optional[Path] = option(
-        "Folder below which the evidence of all shards lies (default: the run folder)", default=None
+        "Folder below which the evidence of all shards lies (default: the run folder)", default=None, shell_only=True
     )
     row: str = option("Name of the dashboard row, the same for both reports", default="test")
     relay_url: str = option("Address of the relay's callback", default=PRODUCTION_RELAY)
@@ -49,7 +49,7 @@ class ReportOptions(StageOptions):
         "Whether a callback the relay does not take fails the job", default="warn", one_of=("warn", "fail")
     )
     event_file: Optional[Path] = option(
-        "Event file to read instead of the run's own ($GITHUB_EVENT_PATH)", default=None
+        "Event file to read instead of the run's own ($GITHUB_EVENT_PATH)", default=None, shell_only=True
     )
     upstream: str = option(
         "Repository whose events are accepted, owner/name", default=words.UPSTREAM_REPOSITORY
@@ -61,6 +61,8 @@ OPTIONS = (ReportOptions,)
 OUTPUTS = {
     "conclusion": "success, failure or cancelled; empty while in progress",
     "delivery": "delivered, ignored, refused, undelivered, or none when there was nothing to report",
+    "outbox": "Folder of callbacks that could not be delivered; empty when there are none",
+    "outbox-name": "Name for the artifact that keeps them",
 }
 
 
@@ -83,7 +85,8 @@ def run(options: ReportOptions, context: RunContext, commands: Commands) -> None
     report = Report(options.row, body.workflow.check_run_id, sent, verdict)
     save(report, folder)
     if sent.delivery == "undelivered":
-        _keep(body, options, folder)
+        commands.output("outbox", str(_keep(body, options, folder)))
+        commands.output("outbox-name", f"crcr-outbox-{body.workflow.check_run_id}-{options.status}")
     commands.output("conclusion", verdict.conclusion if verdict else "")
     commands.output("delivery", sent.delivery)
     write_summary(commands, report, tested_commit(dispatch.event), failures)
@@ -108,9 +111,10 @@ def _verdict(
             fix="add to the step, literally: `needs: ${{ toJSON(needs) }}`",
         )
     folder = options.evidence or context.run_folder(options.run_dir)
-    evidence, unreadable = read_evidence(folder)
+    found = read_evidence(folder)
+    evidence = of_row(found.evidence, options.row)
     jobs = read_job_results(options.needs)
-    return conclude(tested_commit(dispatch.event), jobs, evidence, unreadable), failed_tests(evidence)
+    return conclude(tested_commit(dispatch.event), jobs, evidence, found.faults), failed_tests(evidence)
 
 
 def _body(
@@ -150,13 +154,14 @@ def _token(options: ReportOptions, context: RunContext, commands: Commands) -> s
     return token
 
 
-def _keep(body: CallbackBody, options: ReportOptions, folder: Path) -> None:
+def _keep(body: CallbackBody, options: ReportOptions, folder: Path) -> Path:
     """Put what could not be delivered into the outbox. No token is in it."""
     outbox = folder / "outbox"
     outbox.mkdir(parents=True, exist_ok=True)
     letter = {"url": options.relay_url, "audience": options.audience, "body": dump(body)}
     path = outbox / f"{body.workflow.check_run_id}-{body.workflow.status}.json"
     path.write_text(json.dumps(letter, indent=2) + "\n", encoding="utf-8")
+    return outbox
 
 
 def _say_delivery(sent: Sent, options: ReportOptions, commands: Commands) -> None:

@@ -27,19 +27,20 @@ from relay_client.protocol.vocabulary import MAX_FAILED_TESTS
 
 
 def conclude(
-    commit: str, jobs: Mapping[str, str], evidence: Sequence[Evidence], unreadable: Sequence[str] = ()
+    commit: str, jobs: Mapping[str, str], evidence: Sequence[Evidence], faults: Sequence[str] = ()
 ) -> Verdict:
     """The verdict on a row.
 
     `commit` is the dispatched one; `jobs` maps job ids to GitHub's results (success, failure, cancelled,
-    skipped); `unreadable` says of each evidence file that could not be read why.
+    skipped); `faults` are reasons found while the evidence was read: a stage that failed, a file that is
+    broken.
     """
     results = add_results(evidence)
     cancelled = sorted(job for job, result in jobs.items() if result == "cancelled")
     if cancelled:
         return Verdict("cancelled", tuple(f"job {job} was cancelled" for job in cancelled), results)
     reasons = [f"job {job}: {result}" for job, result in sorted(jobs.items()) if result != "success"]
-    reasons += unreadable
+    reasons += faults
     reasons += _missing(evidence)
     for item in evidence:
         reasons += _reasons_against(item, commit)
@@ -67,6 +68,19 @@ def add_results(evidence: Sequence[Evidence]) -> Optional[TestResults]:
 def failed_tests(evidence: Sequence[Evidence]) -> tuple[FailedTest, ...]:
     """The failures of all shards, as many as the wire takes."""
     return tuple(failure for item in evidence for failure in item.failures)[:MAX_FAILED_TESTS]
+
+
+def of_row(evidence: Sequence[Evidence], row: str) -> list[Evidence]:
+    """The evidence of one row, each shard as its last attempt left it.
+
+    After "re-run failed jobs" the shards that were not re-run keep the evidence of the attempt before.
+    """
+    mine = [item for item in evidence if item.row == row]
+    last = {
+        shard: max(item.run_attempt for item in mine if item.shard == shard)
+        for shard in {i.shard for i in mine}
+    }
+    return [item for item in mine if item.run_attempt == last[item.shard]]
 
 
 def _missing(evidence: Sequence[Evidence]) -> list[str]:

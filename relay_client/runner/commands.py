@@ -99,7 +99,7 @@ class Commands:
 
     def _annotate(self, kind: str, text: str, title: str) -> None:
         if not self._github:
-            self._write(_defused(f"{kind.upper()}: {text}"))
+            self.line(f"{kind}: {text}")
             return
         named = f" title={_escape_property(title)}" if title else ""
         self._write(f"::{kind}{named}::{_escape_data(text[:_MAX_ANNOTATION_CHARACTERS])}")

@@ -25,16 +25,27 @@ _TRUE = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class OptionRule:
-    """What one option allows. `words` splits at white space and commas instead of at line ends."""
+    """What one option allows. `words` splits at white space and commas instead of at line ends;
+    `shell_only` keeps it out of the actions, where it would mean nothing.
+    """
 
     doc: str
     one_of: tuple[str, ...] = ()
     words: bool = False
+    shell_only: bool = False
 
 
-def option(doc: str, *, default: Any = MISSING, one_of: tuple[str, ...] = (), words: bool = False) -> Any:
+def option(
+    doc: str,
+    *,
+    default: Any = MISSING,
+    one_of: tuple[str, ...] = (),
+    words: bool = False,
+    shell_only: bool = False,
+) -> Any:
     """Declare an option. Without a default it must be given."""
-    return dataclasses.field(default=default, metadata={"rule": OptionRule(doc, one_of, words)})
+    rule = OptionRule(doc, one_of, words, shell_only)
+    return dataclasses.field(default=default, metadata={"rule": rule})
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,7 @@ class StageOptions:
     run_dir: Optional[Path] = option(
         "Folder where the stages leave their documents (default: crcr in the runner's temporary folder)",
         default=None,
+        shell_only=True,
     )
 
 
@@ -55,9 +67,18 @@ def variable(name: str) -> str:
     return "CRCR_" + name.upper()
 
 
-def rules(cls: type[Any]) -> dict[str, OptionRule]:
-    """The option rules of a class by field name."""
-    return {field.name: field.metadata["rule"] for field in dataclasses.fields(cls)}
+def default_text(field: dataclasses.Field[Any]) -> str:
+    """A default as an action's input spells it. Empty when there is none."""
+    value = field.default
+    if value is MISSING or value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, tuple):
+        return (" " if field.metadata["rule"].words else "\n").join(value)
+    return str(value)
 
 
 def add_arguments(parser: argparse.ArgumentParser, classes: Iterable[type[Any]]) -> None:

@@ -10,6 +10,6 @@ def _autoload() -> None:
 
 # The order matters. `import torch` loads every installed backend before it returns, this one included, so
 # `_autoload` has to exist by then; and `torch_refdev` has to work where it is imported before torch is.
-import torch  # noqa: E402, F401
+import torch  # noqa: F401
 
 _autoload()

@@ -39,7 +39,7 @@ class RefdevTensor(torch.Tensor):
     _memory: torch.Tensor
 
     @staticmethod
-    def __new__(cls, memory: torch.Tensor, device: torch.device) -> RefdevTensor:
+    def __new__(cls, memory: torch.Tensor, device: torch.device) -> torch.Tensor:
         if memory.dtype not in SUPPORTED_DTYPES:
             raise TypeError(f"{runtime.NAME} does not support {memory.dtype}")
         tensor = torch.Tensor._make_wrapper_subclass(
@@ -68,14 +68,14 @@ class RefdevTensor(torch.Tensor):
         if self.shape != memory.shape or self.stride() != memory.stride():
             self.data = RefdevTensor(memory, self.device)
 
-    # PyTorch refuses these to subclasses of Tensor, and cannot print a tensor without the first.
-    def tolist(self) -> Any:
-        return self.detach().cpu().tolist()
-
     def __reduce_ex__(self, protocol: Any) -> tuple:
         """Pickle as torch.save does for devices without a storage; torch.load brings it back to its device."""
         rebuild = torch._utils._rebuild_device_tensor_from_cpu_tensor
         return rebuild, (self.detach().cpu(), self.dtype, str(self.device), self.requires_grad)
+
+    # Tensor has the next two for itself but not for subclasses, and cannot print a tensor without the first.
+    def tolist(self) -> Any:
+        return self.detach().cpu().tolist()
 
     def __format__(self, spec: str) -> str:
         return format(self.item() if self.dim() == 0 else str(self), spec)
@@ -99,7 +99,7 @@ def run(operator: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) ->
         return owners[id(memory)] if id(memory) in owners else RefdevTensor(memory, target)
 
     inner_args, inner_kwargs = tree_map_only(torch.Tensor, into_memory, (args, kwargs))
-    if operator not in COPIES and len(set(places)) > 1:
+    if len(set(places)) > 1 and operator is not torch.ops.aten.copy_.default:
         found = ", ".join(sorted({str(place) for place in places}))
         raise RuntimeError(f"{operator}: expected all tensors to be on the same device, found {found}")
     here = next(iter(owners.values())).device
@@ -139,7 +139,6 @@ def copy_from(source: torch.Tensor, destination: torch.Tensor, non_blocking: boo
     return run(torch.ops.aten.copy_.default, (destination, source), {})
 
 
-COPIES = frozenset({torch.ops.aten.copy_.default})
 KERNELS: dict[str, Callable[..., torch.Tensor]] = {
     "empty.memory_format": empty,
     "empty_strided": empty_strided,

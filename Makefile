@@ -1,0 +1,65 @@
+# The commands of this project. Everything they make stays in .venv/, .cache/ and demo-output/.
+
+TORCH ?= torch==2.13.0
+SCENARIO ?= pull-request
+PYTHON ?= python3
+OUTPUT ?= demo-output
+STAY ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+WHEELS := .cache/wheels/$(subst =,-,$(TORCH))
+# What the reference backend's tests need beside torch; its workflow file lists the same.
+TEST_REQUIREMENTS := pytest==9.2.0 expecttest numpy setuptools
+
+.PHONY: help demo test test-unit lint generate wheels setup setup-dev clean
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+demo: setup wheels ## walk the road once for real: make demo SCENARIO=upstream-breaks
+	@$(BIN)/crcr-lab demo --scenario $(SCENARIO) --output $(OUTPUT) --wheels $(WHEELS) $(if $(STAY),--stay)
+
+test: setup-dev wheels ## everything: unit, manifests, server, roads through act
+	CRCR_TEST_WHEELS=$(abspath $(WHEELS)) $(BIN)/pytest
+
+test-unit: setup-dev ## what needs no PyTorch
+	$(BIN)/pytest -m "not road"
+
+lint: setup-dev ## ruff, mypy, zizmor, actionlint, schemas, generated files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m dev.generate --check
+	$(BIN)/python -m dev.lint_workflows
+
+generate: setup-dev ## rewrite schemas/ and the action manifests from the code
+	$(BIN)/python -m dev.generate
+
+wheels: $(WHEELS)/.complete
+
+$(WHEELS)/.complete: | setup
+	@echo "Getting $(TORCH) and what its tests need, once ..."
+	@rm -rf $(WHEELS)
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --dest $(WHEELS) $(TORCH) $(TEST_REQUIREMENTS)
+	@touch $@
+
+setup: $(VENV)/.lab
+
+setup-dev: $(VENV)/.dev
+
+$(VENV)/.lab: pyproject.toml
+	@echo "Making the tool's environment ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "make: PYTHON=$(PYTHON) is older than 3.11; name a newer one, such as make demo PYTHON=python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.lab
+	@echo "Adding what tests and lint need ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean: ## remove what these commands made
+	rm -rf $(VENV) .cache demo-output

@@ -1,0 +1,105 @@
+"""`crcr build-backend`: the backend extension against the torch under test, added to `build.json`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Optional
+
+from backend_ci.build.environment import (
+    RunEnvironment,
+    describe_wheel,
+    last_error,
+    make_environment,
+    require_commit,
+    the_wheel,
+)
+from relay_client.documents.build import Backend, Build, Wheel
+from relay_client.documents.document import load, save
+from relay_client.errors import CommandFailed, UsageError
+from relay_client.runner.commands import Commands
+from relay_client.runner.context import RunContext
+from relay_client.runner.options import StageOptions, option
+
+# While a backend is built, the one that is installed must not load: it may be the old one, or broken.
+_NO_AUTOLOAD = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+
+
+@dataclass(frozen=True)
+class BuildBackendOptions(StageOptions):
+    backend: Path = option("Folder of the backend's sources", default=Path())
+    backend_command: Optional[str] = option(
+        "Shell command that builds and installs it with $PYTHON (default: pip wheel, then install)",
+        default=None,
+    )
+    build_timeout_minutes: float = option("How long one build or install command may take", default=60.0)
+
+
+OPTIONS = (BuildBackendOptions,)
+
+OUTPUTS = {"python": "The interpreter that holds torch and the backend, absolute"}
+
+
+def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -> None:
+    """Raises BuildError, UsageError, DocumentError."""
+    folder = context.run_folder(options.run_dir)
+    build = load(Build, folder)
+    source = (context.workspace / options.backend).absolute()
+    if not source.is_dir():
+        raise UsageError(
+            "backend does not name a folder.",
+            seen=f"no folder {source}",
+            fix="backend: path in the repository",
+        )
+    environment = make_environment(
+        folder, Path(build.interpreter), context.environment, commands, options.build_timeout_minutes * 60
+    )
+    wheel: Optional[Wheel] = None
+    with commands.group(f"Build the backend in {source.name or source}"):
+        if options.backend_command:
+            _run_command(options.backend_command, source, environment)
+        else:
+            wheel = _build_wheel(source, environment, folder / "backend-wheels")
+    torch = environment.torch()
+    require_commit(
+        torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
+    )
+    save(replace(build, torch=torch, backends=(*build.backends, Backend(str(source), wheel))), folder)
+    commands.output("python", build.interpreter)
+    commands.line(f"Installed {wheel.file if wheel else 'the backend'}; torch is still {torch.git_version}")
+
+
+def _build_wheel(source: Path, environment: RunEnvironment, wheels: Path) -> Wheel:
+    """PEP 517 against the run's torch: an isolated build would fetch another torch to build against."""
+    if wheels.exists():
+        shutil.rmtree(wheels)
+    environment.pip(
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(wheels),
+        str(source),
+        extra=_NO_AUTOLOAD,
+    )
+    wheel = the_wheel(wheels, "*.whl")
+    environment.pip("install", "--no-deps", "--no-index", "--force-reinstall", str(wheel), extra=_NO_AUTOLOAD)
+    return describe_wheel(wheel)
+
+
+def _run_command(command: str, source: Path, environment: RunEnvironment) -> None:
+    """The user's own command, written in the workflow file; $PYTHON is the interpreter with torch."""
+    path = f"{environment.interpreter.parent}{os.pathsep}{environment.environment.get('PATH', '')}"
+    done = environment.run(
+        ["sh", "-ec", command],
+        cwd=source,
+        extra={**_NO_AUTOLOAD, "PATH": path, "PYTHON": str(environment.interpreter)},
+    )
+    if not done.ok:
+        raise CommandFailed(
+            "backend-command failed.",
+            seen=f"{done.describe()}: {last_error(done)}",
+            fix="the log of this step has its whole output",
+        )

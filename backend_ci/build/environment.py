@@ -1,0 +1,181 @@
+"""The run's own Python environment: the one place that holds torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from relay_client.documents.build import Torch, Wheel
+from relay_client.errors import CommandFailed, UsageError, WheelNotFound, WrongTorch
+from relay_client.protocol.shape import ShapeError, parse
+from relay_client.runner.commands import Commands
+from relay_client.runner.process import Completed, run, scrubbed
+
+# Run isolated and away from any checkout: a folder named torch in the working folder would be imported.
+_IDENTITY = """
+import json, pathlib, torch
+print(json.dumps({
+    "version": str(torch.__version__),
+    "git_version": str(torch.version.git_version),
+    "location": str(pathlib.Path(torch.__file__).parent),
+}))
+"""
+_PLATLIB = "import sysconfig; print(sysconfig.get_path('platlib'))"
+
+
+@dataclass(frozen=True)
+class RunEnvironment:
+    """An interpreter, and how to start things with it."""
+
+    interpreter: Path
+    folder: Path
+    environment: Mapping[str, str]
+    commands: Commands
+    deadline_seconds: float
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        extra: Optional[Mapping[str, str]] = None,
+        cwd: Optional[Path] = None,
+        quiet: bool = False,
+    ) -> Completed:
+        """Run a foreign command without credentials; its output is shown unless `quiet`."""
+        environment = scrubbed(
+            self.environment, {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", **(extra or {})}
+        )
+        if quiet:
+            return run(
+                command,
+                cwd=cwd or self.folder,
+                environment=environment,
+                deadline_seconds=self.deadline_seconds,
+            )
+        with self.commands.foreign_output() as stream:
+            return run(
+                command,
+                cwd=cwd or self.folder,
+                environment=environment,
+                deadline_seconds=self.deadline_seconds,
+                stream=stream,
+                log=self.folder / "build.log",
+            )
+
+    def pip(self, *arguments: str, extra: Optional[Mapping[str, str]] = None) -> None:
+        """Run the environment's pip. Raises CommandFailed."""
+        done = self.run([str(self.interpreter), "-m", "pip", *arguments], extra=extra)
+        if not done.ok:
+            raise CommandFailed(
+                f"pip {arguments[0]} failed.",
+                seen=f"{done.describe()}: {last_error(done)}",
+                fix="the log of this step has pip's whole answer; indexes and proxies come from PIP_* variables",
+            )
+
+    def platlib(self) -> Path:
+        """The folder that packages are installed into."""
+        done = self.run([str(self.interpreter), "-I", "-c", _PLATLIB], quiet=True)
+        if not done.ok or not done.tail:
+            raise CommandFailed(
+                "The interpreter does not run.", seen=f"{self.interpreter}: {done.describe()}"
+            )
+        return Path(done.tail[-1])
+
+    def torch(self) -> Torch:
+        """What the installed torch says of itself, with no backend loaded. Raises WrongTorch."""
+        done = self.run(
+            [str(self.interpreter), "-I", "-c", _IDENTITY],
+            extra={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+            quiet=True,
+        )
+        try:
+            if done.ok:
+                return parse(Torch, json.loads(done.tail[-1]))
+        except (ValueError, IndexError, ShapeError):
+            pass
+        raise WrongTorch(
+            "The installed torch cannot be imported.",
+            seen=f"{done.describe()}: {last_error(done)}",
+            fix="check that the wheel fits the interpreter and the machine, and that it came with its dependencies",
+        )
+
+
+def make_environment(
+    folder: Path,
+    given: Optional[Path],
+    environment: Mapping[str, str],
+    commands: Commands,
+    deadline_seconds: float,
+) -> RunEnvironment:
+    """A new virtual environment in the run folder, or the user's own interpreter as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if given is not None:
+        if not given.is_file():
+            raise UsageError(
+                "python does not name an interpreter.",
+                seen=f"no file {given}",
+                fix="python: the absolute path of a Python, or leave it out to get a new environment",
+            )
+        return RunEnvironment(given.absolute(), folder, environment, commands, deadline_seconds)
+    place = folder / "environment"
+    if place.exists():
+        shutil.rmtree(place)
+    python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    made = RunEnvironment(python, folder, environment, commands, deadline_seconds)
+    done = made.run([sys.executable, "-I", "-m", "venv", str(place)])
+    if not done.ok:
+        raise CommandFailed(
+            "The run's environment could not be made.",
+            seen=f"{done.describe()}: {last_error(done)}",
+            fix="install the venv module (Debian: python3-venv), or name an interpreter with `python:`",
+        )
+    return made
+
+
+def the_wheel(folder: Path, pattern: str) -> Path:
+    """The one file a pattern names. Raises WheelNotFound for none or several."""
+    found = sorted(folder.glob(pattern)) if not Path(pattern).is_absolute() else _absolute(pattern)
+    if len(found) != 1:
+        raise WheelNotFound(
+            "No wheel matches." if not found else "More than one wheel matches.",
+            seen=f"{pattern} in {folder}: {', '.join(path.name for path in found[:5]) or 'nothing'}",
+            fix="name exactly one wheel: by its path, by a pattern, or as a requirement such as torch==2.13.0",
+        )
+    return found[0]
+
+
+def describe_wheel(path: Path) -> Wheel:
+    """File name and digest of a wheel."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return Wheel(path.name, digest.hexdigest())
+
+
+def last_error(done: Completed) -> str:
+    """The line of a log that most likely says what went wrong."""
+    lines = [line.strip() for line in done.tail if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or ["no output"])[-1][:500]
+
+
+def require_commit(torch: Torch, commit: str, fix: str) -> None:
+    """Refuse a torch that is not the dispatched commit. Raises WrongTorch."""
+    if torch.git_version != commit:
+        raise WrongTorch(
+            "The installed torch is not the dispatched commit.",
+            seen=f"torch.version.git_version is {torch.git_version}, dispatched is {commit}",
+            fix=fix,
+        )
+
+
+def _absolute(pattern: str) -> list[Path]:
+    path = Path(pattern)
+    return sorted(path.parent.glob(path.name))

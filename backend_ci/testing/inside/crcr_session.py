@@ -1,0 +1,165 @@
+"""Runs inside the environment under test: one pytest session that selects, and keeps a journal.
+
+Started by path (`python …/crcr_session.py SETTINGS`), so that the working folder is not on sys.path: a
+backend's source tree must not be imported instead of the installed backend. Imports nothing of the toolkit;
+what it writes is read outside as a stranger's.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+_ALIASES = {"DEVICE_GENERIC": "ACCELERATOR"}
+_MESSAGE_CHARACTERS = 1_024
+_TRACE_CHARACTERS = 4_096
+
+
+def classification_of(item: Any) -> Optional[str]:
+    """The hardware classification a test's class declares, as upstream's loader finds it: by inheritance."""
+    declared = getattr(item.cls, "hw_classification", None)
+    if declared is None:
+        return None
+    name = str(getattr(declared, "name", declared)).upper()
+    return _ALIASES.get(name, name)
+
+
+class Selection:
+    """Keeps the tests that fit, and says of the others why not."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.wanted = frozenset(settings["hw_classification"])
+        self.unclassified = settings["unclassified"]
+        self.planned = settings.get("planned")
+        self.report = settings["report"]
+        self.counts = dict.fromkeys(("selected", "mismatched", "unclassified", "without_class"), 0)
+        self.unclassified_classes: list[str] = []
+        self.broken_files: list[str] = []
+        self.selected: list[str] = []
+
+    @pytest.hookimpl(trylast=True)  # after the user's own plugins and conftest files
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        kept = [item for item in items if self.keeps(item)]
+        if self.planned is not None:
+            planned = set(self.planned)
+            kept = [item for item in kept if item.nodeid in planned]
+        chosen = {id(item) for item in kept}
+        gone = [item for item in items if id(item) not in chosen]
+        if gone:
+            config.hook.pytest_deselected(items=gone)
+        items[:] = kept
+        self.selected = [item.nodeid for item in kept]
+
+    def keeps(self, item: Any) -> bool:
+        if item.cls is None:
+            kind = "without_class"
+        else:
+            name = classification_of(item)
+            if name is None:
+                kind = "unclassified"
+                cls = f"{item.nodeid.partition('::')[0]}::{item.cls.__name__}"
+                if cls not in self.unclassified_classes:
+                    self.unclassified_classes.append(cls)
+            else:
+                kind = "selected" if name in self.wanted else "mismatched"
+        if kind in ("without_class", "unclassified") and self.unclassified == "run":
+            kind = "selected"
+        self.counts[kind] += 1
+        return kind == "selected"
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            reason = str(report.longrepr).strip().splitlines() or ["no reason given"]
+            self.broken_files.append(f"{report.nodeid or 'collection'}: {reason[-1]}"[:_MESSAGE_CHARACTERS])
+
+    def pytest_sessionfinish(self) -> None:
+        write_json(
+            self.report,
+            {
+                "collected": {**self.counts, "broken": len(self.broken_files)},
+                "tests": self.selected,
+                "broken_files": self.broken_files,
+                "unclassified_classes": self.unclassified_classes,
+            },
+        )
+
+
+class Journal:
+    """One line when a test starts and one when it ends, on disk before the next test begins."""
+
+    def __init__(self, path: str) -> None:
+        self.file = Path(path).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115 - open as long as the process
+        self.running: dict[str, dict[str, Any]] = {}
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.running[nodeid] = {"outcome": "passed", "message": "", "trace": "", "started": time.monotonic()}
+        self.write({"test": nodeid})
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        state = self.running.get(report.nodeid)
+        if state is None:
+            return
+        if report.failed:
+            if state["outcome"] != "failed":
+                state.update(outcome="failed", message=first_words(report), trace=trace_of(report))
+        elif report.skipped and state["outcome"] == "passed":
+            expected = hasattr(report, "wasxfail")
+            state.update(outcome="xfailed" if expected else "skipped", message=first_words(report))
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        state = self.running.pop(nodeid)
+        self.write(
+            {
+                "test": nodeid,
+                "outcome": state["outcome"],
+                "seconds": round(time.monotonic() - state["started"], 6),
+                "message": state["message"][:_MESSAGE_CHARACTERS],
+                "trace": state["trace"][-_TRACE_CHARACTERS:],
+            }
+        )
+
+    def write(self, line: dict[str, Any]) -> None:
+        self.file.write(json.dumps(line) + "\n")
+
+
+def first_words(report: pytest.TestReport) -> str:
+    """The reason of a skip, or the message of a failure, in one line."""
+    if hasattr(report, "wasxfail"):
+        return str(report.wasxfail)
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else str(report.longrepr)
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def trace_of(report: pytest.TestReport) -> str:
+    return str(report.longrepr)
+
+
+def write_json(path: str, value: object) -> None:
+    Path(path).write_text(json.dumps(value), encoding="utf-8")
+
+
+def note_torch(path: str) -> None:
+    """Which torch this process tests. Imported here, as the tests will, with the backend autoloaded."""
+    import torch
+
+    write_json(path, {"git_version": str(torch.version.git_version), "location": str(torch.__file__)})
+
+
+def main(settings: dict[str, Any]) -> int:
+    note_torch(settings["torch"])
+    plugins: list[object] = [Selection(settings)]
+    if settings.get("journal"):
+        plugins.append(Journal(settings["journal"]))
+    return int(pytest.main(settings["arguments"], plugins=plugins))
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))

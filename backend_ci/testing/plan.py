@@ -1,0 +1,134 @@
+"""`crcr plan`: collect the tests that fit the hardware, and fix them in `plan.json` before any runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from backend_ci.testing.session import Session, SessionPlace, read_environment, run_session
+from relay_client.documents.build import Build
+from relay_client.documents.document import load, save
+from relay_client.documents.plan import UNCLASSIFIED_POLICIES, Plan, Selection
+from relay_client.errors import NothingSelected, TestRunBroken, UsageError
+from relay_client.protocol import vocabulary as words
+from relay_client.runner.commands import Commands
+from relay_client.runner.context import RunContext
+from relay_client.runner.options import StageOptions, option
+
+_NOTHING_COLLECTED = 5  # pytest's exit code
+
+
+@dataclass(frozen=True)
+class PlanOptions(StageOptions):
+    tests: tuple[str, ...] = option("Test files or folders, one a line", default=("tests",))
+    hw_classification: tuple[str, ...] = option(
+        "Hardware classifications to run",
+        default=("GENERIC", "ACCELERATOR"),
+        one_of=(*words.HARDWARE_CLASSIFICATIONS, *words.HARDWARE_CLASSIFICATION_ALIASES),
+        words=True,
+    )
+    unclassified: str = option(
+        "What happens to test classes that declare no classification",
+        default="skip",
+        one_of=UNCLASSIFIED_POLICIES,
+    )
+    test_environment: tuple[str, ...] = option(
+        "Variables for the test process, NAME=VALUE, one a line", default=()
+    )
+    test_timeout_minutes: float = option(
+        "How long the tests may take; keep it below the job's timeout-minutes", default=50.0
+    )
+
+
+OPTIONS = (PlanOptions,)
+
+OUTPUTS = {"selected": "How many tests the plan owes"}
+
+
+def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
+    """Raises NothingSelected, TestRunBroken, UsageError, DocumentError."""
+    folder = context.run_folder(options.run_dir)
+    build = load(Build, folder)
+    names = tuple(words.HARDWARE_CLASSIFICATION_ALIASES.get(name, name) for name in options.hw_classification)
+    selection = Selection(tuple(sorted(set(names))), options.unclassified)
+    place = session_place(options, context, commands)
+    paths = tuple(
+        os.path.relpath(_existing(context.workspace, path), context.workspace) for path in options.tests
+    )
+    with commands.group(f"Collect {', '.join(selection.hw_classification)} tests of {', '.join(paths)}"):
+        session = run_session(
+            place, build, selection, ["--collect-only", "-q", *COMMON_ARGUMENTS, *paths], quiet=True
+        )
+        plan = _plan_of(session, build, selection, paths)
+        for line in describe(plan):
+            commands.line(line)
+    save(plan, folder)
+    commands.output("selected", str(len(plan.tests)))
+    if plan.selection.unclassified == "fail" and plan.unclassified_classes:
+        raise NothingSelected(
+            "Test classes declare no hardware classification.",
+            seen=", ".join(plan.unclassified_classes[:10]),
+            fix="declare `hw_classification` in them, or set `unclassified: skip`",
+        )
+    if not plan.tests and not plan.broken_files:
+        raise NothingSelected(
+            "No test fits the selection, so a run would prove nothing.",
+            seen=f"{plan.collected.mismatched} tests of other classifications, "
+            f"{plan.collected.unclassified} unclassified, {plan.collected.without_class} plain functions",
+            fix="hw-classification: the classes your tests declare; or `unclassified: run`",
+        )
+
+
+# No cache of pytest's in the workspace; the user's own configuration stays in force.
+COMMON_ARGUMENTS = ("-p", "no:cacheprovider")
+
+
+def session_place(options: PlanOptions, context: RunContext, commands: Commands) -> SessionPlace:
+    """Where the sessions of a plan run."""
+    environment = {**context.environment, **read_environment(options.test_environment)}
+    folder = context.run_folder(options.run_dir)
+    return SessionPlace(folder, context.workspace, environment, commands, options.test_timeout_minutes * 60)
+
+
+def describe(plan: Plan) -> list[str]:
+    """The plan in words."""
+    counts = plan.collected
+    divided = (
+        f"{counts.selected} tests selected; left out: {counts.mismatched} of other classifications, "
+        f"{counts.unclassified} unclassified, {counts.without_class} plain functions"
+    )
+    return [
+        divided,
+        *(f"unclassified, left out: {name}" for name in plan.unclassified_classes if counts.unclassified),
+        *(f"cannot be collected: {name}" for name in plan.broken_files),
+    ]
+
+
+def _plan_of(session: Session, build: Build, selection: Selection, paths: tuple[str, ...]) -> Plan:
+    report, completed = session.report, session.completed
+    # A session with broken files ends with 2; what it could collect is the plan all the same.
+    if report is None or (completed.exit_code not in (0, 2, _NOTHING_COLLECTED)):
+        lines = [line for line in completed.tail if line.strip()]
+        raise TestRunBroken(
+            "The tests could not be collected.",
+            seen=f"{completed.describe()}: {' | '.join(lines[-3:])[:800]}",
+            fix="run the same tests by hand with the interpreter that build.json names",
+        )
+    collected = replace(report.collected, selected=len(report.tests), broken=len(report.broken_files))
+    return Plan(
+        commit=build.commit,
+        selection=selection,
+        collected=collected,
+        paths=paths,
+        tests=report.tests,
+        unclassified_classes=report.unclassified_classes,
+        broken_files=report.broken_files,
+    )
+
+
+def _existing(workspace: Path, path: str) -> Path:
+    found = (workspace / path).absolute()
+    if not found.exists():
+        raise UsageError("tests names nothing.", seen=f"no {found}", fix="tests: paths in the repository")
+    return found

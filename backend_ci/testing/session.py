@@ -1,0 +1,138 @@
+"""Start one pytest session in the run's environment, and read back what it says. Hostile both ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional, TypeVar
+
+from relay_client.documents.build import Build
+from relay_client.documents.plan import Collected, Selection
+from relay_client.errors import TestRunBroken, UsageError
+from relay_client.protocol.shape import ShapeError, dump, member, parse, show
+from relay_client.runner.commands import Commands
+from relay_client.runner.process import Completed, run, scrubbed
+
+_SCRIPT = Path(__file__).parent / "inside" / "crcr_session.py"
+_MAX_REPORT_BYTES = 64 * 1024 * 1024
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SessionReport:
+    """What the session says it collected."""
+
+    collected: Collected = member("Counts")
+    tests: tuple[str, ...] = member("Node ids that were kept")
+    broken_files: tuple[str, ...] = member("Files that could not be collected")
+    unclassified_classes: tuple[str, ...] = member("Classes without a classification")
+
+
+@dataclass(frozen=True)
+class TestedTorch:
+    """Which torch the session imported."""
+
+    __test__ = False  # not a pytest class
+
+    git_version: str = member("torch.version.git_version")
+
+
+@dataclass(frozen=True)
+class Session:
+    """How a session ended, and what it left. `report` and `torch` are None when it died before."""
+
+    completed: Completed
+    report: Optional[SessionReport]
+    torch: Optional[TestedTorch]
+
+
+@dataclass(frozen=True)
+class SessionPlace:
+    """Where sessions run: folder of the documents, working folder, environment, deadline in seconds."""
+
+    folder: Path
+    workspace: Path
+    environment: Mapping[str, str]
+    commands: Commands
+    deadline_seconds: float
+
+
+def run_session(
+    place: SessionPlace,
+    build: Build,
+    selection: Selection,
+    arguments: Sequence[str],
+    *,
+    planned: Optional[Sequence[str]] = None,
+    journal: Optional[Path] = None,
+    quiet: bool = False,
+) -> Session:
+    """Run pytest with `arguments` in the interpreter that holds torch."""
+    report, torch = place.folder / "session.json.tmp", place.folder / "torch.json.tmp"
+    settings = place.folder / "settings.json.tmp"
+    for path in (report, torch):
+        path.unlink(missing_ok=True)
+    value: dict[str, Any] = {
+        **dump(selection),
+        "arguments": list(arguments),
+        "report": str(report),
+        "torch": str(torch),
+        "planned": planned,
+        "journal": str(journal) if journal else None,
+    }
+    settings.write_text(json.dumps(value), encoding="utf-8")
+    command = [build.interpreter, str(_SCRIPT), str(settings)]
+    log = place.folder / "test.log"
+    try:
+        if quiet:
+            completed = _start(command, place, log, None)
+        else:
+            with place.commands.foreign_output() as stream:
+                completed = _start(command, place, log, stream)
+        return Session(completed, _read(SessionReport, report), _read(TestedTorch, torch))
+    except OSError as error:
+        raise TestRunBroken(
+            "The interpreter that holds torch cannot be started.",
+            seen=f"{build.interpreter}: {error}",
+            fix="run `crcr build-pytorch` again in this job: an environment does not travel between machines",
+        ) from error
+    finally:
+        for path in (report, torch, settings):
+            path.unlink(missing_ok=True)
+
+
+def read_environment(lines: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` lines as a mapping. Raises UsageError."""
+    result: dict[str, str] = {}
+    for line in lines:
+        name, equals, value = line.partition("=")
+        if not equals or not name.replace("_", "a").isalnum():
+            raise UsageError(
+                "test-environment has a line that sets nothing.",
+                seen=show(line),
+                fix="write NAME=VALUE, one a line",
+            )
+        result[name] = value
+    return result
+
+
+def _start(command: Sequence[str], place: SessionPlace, log: Path, stream: Any) -> Completed:
+    return run(
+        command,
+        cwd=place.workspace,
+        environment=scrubbed(place.environment),
+        deadline_seconds=place.deadline_seconds,
+        stream=stream,
+        log=log,
+    )
+
+
+def _read(cls: type[T], path: Path) -> Optional[T]:
+    try:
+        if path.is_symlink() or path.stat().st_size > _MAX_REPORT_BYTES:
+            return None
+        return parse(cls, json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, ShapeError, RecursionError):
+        return None

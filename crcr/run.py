@@ -1,0 +1,97 @@
+"""`crcr run`: walk the hardware stages in one job. What ends it is kept for the report."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backend_ci.build import backend as build_backend
+from backend_ci.build import pytorch as build_pytorch
+from backend_ci.checkout import verb as checkout
+from backend_ci.testing import execute, plan
+from relay_client.documents.document import save
+from relay_client.documents.failure import Failure
+from relay_client.errors import CrcrError
+from relay_client.runner.commands import Commands
+from relay_client.runner.context import RunContext
+from relay_client.runner.options import StageOptions, option, read_options
+
+STAGES: dict[str, tuple[tuple[str, Any], ...]] = {
+    "build": (
+        ("checkout", checkout),
+        ("build-pytorch", build_pytorch),
+        ("build-backend", build_backend),
+        ("plan", plan),
+    ),
+    "test": (("test", execute),),
+}
+STAGES["all"] = STAGES["build"] + STAGES["test"]
+
+
+@dataclass(frozen=True)
+class RunOptions(StageOptions):
+    stage: str = option("Which stages to walk", default="all", one_of=("all", "build", "test"))
+
+
+OPTIONS = (
+    RunOptions,
+    checkout.CheckoutOptions,
+    build_pytorch.BuildPytorchOptions,
+    build_backend.BuildBackendOptions,
+    execute.TestOptions,
+)
+
+OUTPUTS = {
+    **execute.OUTPUTS,
+    "python": "The interpreter that holds torch and the backend, absolute",
+    "documents": "Patterns of the documents and logs of this run, one a line",
+    "artifact-name": "Name for the artifact that carries them to the report",
+}
+
+_KEPT = ("*.json", "*.jsonl", "*.xml", "*.log")
+
+
+def run(given: argparse.Namespace, context: RunContext, commands: Commands) -> None:
+    """Raises what a stage raises, after `failure.json` is written."""
+    values, environment = vars(given), context.environment
+    options = read_options(RunOptions, values, environment)
+    row = read_options(execute.TestOptions, values, environment).row
+    folder = context.run_folder(options.run_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / Failure.FILE).unlink(missing_ok=True)
+    # First of all: whatever happens next, these must reach the step that uploads.
+    commands.output("documents", "\n".join(str(folder / pattern) for pattern in _KEPT))
+    commands.output("artifact-name", artifact_name(row, 1, context.run_attempt))
+    for name, module in STAGES[options.stage]:
+        _stage(name, module, lambda cls: read_options(cls, values, environment), context, commands, folder)
+
+
+def artifact_name(row: str, shard: int, attempt: int) -> str:
+    """Unique within a run: row, shard and attempt. Only characters that GitHub takes in artifact names."""
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", row).strip("-") or "row"
+    return f"crcr-evidence-{slug}-{shard}-attempt-{attempt}"
+
+
+def _stage(
+    name: str,
+    module: Any,
+    read: Callable[[Any], Any],
+    context: RunContext,
+    commands: Commands,
+    folder: Path,
+) -> None:
+    started = time.monotonic()
+    try:
+        module.run(read(module.OPTIONS[0]), context, commands)
+    except CrcrError as error:
+        # Failed tests are in the evidence, in more detail.
+        if not (folder / "evidence.json").exists() or name != "test":
+            save(Failure(name, type(error).__name__, error.what, error.seen, error.fix), folder)
+        raise
+    finally:
+        commands.line(f"── {name}: {time.monotonic() - started:.1f} s")

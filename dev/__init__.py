@@ -1,0 +1,1 @@
+"""Tools for those who maintain this project. Not installed with it."""

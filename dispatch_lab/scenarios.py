@@ -1,0 +1,81 @@
+"""The scenarios of the demo: which webhooks go in, and what must stand on the dashboard afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dispatch_lab.events import Delivery, pull_request_delivery, push_delivery
+from dispatch_lab.lab import TOOLKIT, Downstream
+from dispatch_lab.upstream import Edit, Upstream
+
+REFERENCE = Downstream("lab-vendor/reference-backend", TOOLKIT / "examples" / "reference-backend")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One webhook, the commit it is about, and what the dashboard must say of it.
+
+    `failing` are names of tests, one of which each failed test of the row must contain, and each must occur.
+    """
+
+    title: str
+    delivery: Delivery
+    commit: str
+    conclusion: str
+    failing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A story in one sentence, and its steps, made once the upstream exists."""
+
+    name: str
+    story: str
+    steps: Callable[[Upstream], tuple[Step, ...]]
+    downstream: Downstream = REFERENCE
+
+
+def _harmless(upstream: Upstream) -> tuple[Step, ...]:
+    commit = upstream.pull_request(HARMLESS_NUMBER, "Say more in a docstring", HARMLESS)
+    delivery = pull_request_delivery(number=HARMLESS_NUMBER, head_sha=commit, base_sha=upstream.main)
+    return (Step(f"pull request {HARMLESS_NUMBER} opened", delivery, commit, "success"),)
+
+
+def _breaking(upstream: Upstream) -> tuple[Step, ...]:
+    commit = upstream.pull_request(BREAKING_NUMBER, "Simplify how a backend's name is looked up", BREAKING)
+    push = push_delivery(before=upstream.first, after=upstream.main)
+    opened = pull_request_delivery(number=BREAKING_NUMBER, head_sha=commit, base_sha=upstream.main)
+    return (
+        Step("push to main", push, upstream.main, "success"),
+        Step(f"pull request {BREAKING_NUMBER} opened", opened, commit, "failure", BROKEN_TESTS),
+    )
+
+
+HARMLESS_NUMBER = 180_001
+HARMLESS = Edit("torch/random.py", "import contextlib", "import contextlib  # the lab's harmless change")
+BREAKING_NUMBER = 180_002
+BREAKING = Edit("torch/random.py", "import contextlib", "import contextlib  # TODO")
+BROKEN_TESTS: tuple[str, ...] = ()
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario(
+            "pull-request",
+            "a pull request of an outsider, with a hostile title, is built, tested and green",
+            _harmless,
+        ),
+        Scenario(
+            "upstream-breaks",
+            "main is green; a pull request that changes PyTorch's Python turns the backend red",
+            _breaking,
+        ),
+    )
+}
+
+
+def hostile_traces(folder: Path) -> list[Path]:
+    """Files that exist only if text of the webhook was run as a command."""
+    return sorted(folder.rglob("pwned*"))

@@ -1,0 +1,25 @@
+"""`failure.json`: the error that ended `crcr run`, so that the report can say why there is no evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from relay_client.protocol.shape import member
+
+STAGES = ("checkout", "build-pytorch", "build-backend", "plan", "test")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One stage's end. The texts may quote a stranger's."""
+
+    FILE: ClassVar[str] = "failure.json"
+    VERSION: ClassVar[int] = 1
+    WRITTEN_BY: ClassVar[str] = "run"
+
+    stage: str = member("The stage that ended", one_of=STAGES)
+    error: str = member("Name of the error in relay_client/errors.py")
+    what: str = member("What happened")
+    seen: str = member("What was seen")
+    fix: str = member("What to change")
