@@ -81,6 +81,7 @@ def make_upstream(wheel: Path, path: Path) -> Upstream:
         raise LabError("This is not a wheel of PyTorch.", seen=wheel.name, fix="name a torch-*.whl file")
     path.mkdir(parents=True)
     _git(path, "init", "--quiet", "--bare", "--initial-branch=main")
+    _git(path, "config", "pack.compression", "0")
     _import(path, _commit("refs/heads/main", "Lab: the Python files of the wheel", _FIRST_TIME, files))
     first = _git(path, "rev-parse", "main").decode().strip()
     readme = {"README.md": f"The Python files of {wheel.name}, for a lab.\n".encode()}
@@ -108,7 +109,8 @@ def _data(content: bytes) -> bytes:
 
 
 def _import(repository: Path, stream: Iterator[bytes]) -> None:
-    _git(repository, "fast-import", "--quiet", "--force", stdin=b"".join(stream))
+    # Uncompressed: this repository lives for minutes, and packing 40 MB would cost seconds each time it is read.
+    _git(repository, "-c", "core.compression=0", "fast-import", "--quiet", "--force", stdin=b"".join(stream))
 
 
 def _git(repository: Path, *arguments: str, stdin: bytes | None = None) -> bytes:
