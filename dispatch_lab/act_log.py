@@ -87,16 +87,18 @@ def readable(event: Event, workflow: Workflow) -> str:
     return f"{event[ARRIVED]:8.2f}s {who}{bar}{str(event.get('msg', '')).rstrip()}"
 
 
-def started_or_ended(event: Event, workflow: Workflow) -> str:
-    """One line if the event is the start or the end of a job (or leg), else empty."""
+def progress_of(event: Event, workflow: Workflow) -> str:
+    """One line if the event is the start or the end of a job (or leg), or opens a group in its log; else empty."""
     planned = workflow.jobs.get(str(event.get("jobID")))
     if planned is None:
         return ""
     key = leg_key(planned, event.get("matrix"))
     if "jobResult" in event:
-        return f"{event[ARRIVED]:8.2f}s {key} ended"
+        return f"job {key}: {event['jobResult']}"
+    if event.get("command") == "group":
+        return f"job {key}: {event.get('arg')}"
     begins = event.get("step") == "Set up job" and "stepResult" not in event
-    return f"{event[ARRIVED]:8.2f}s {key} started" if begins else ""
+    return f"job {key} started" if begins else ""
 
 
 def leg_key(planned: PlannedJob, matrix: object) -> str:

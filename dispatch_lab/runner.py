@@ -23,7 +23,7 @@ from dispatch_lab.act_log import (
     job_results,
     parsed_line,
     readable,
-    started_or_ended,
+    progress_of,
     summaries,
 )
 from dispatch_lab.act_process import ActEnd, run_act
@@ -63,7 +63,7 @@ class WorkflowRunner:
 
     ``toolkit``: a working tree of this project; ``home``: the OWNER/NAME under which workflows use it, at any ref.
     ``environment``: variables of the machine that every job sees, such as ``PIP_*`` (a workflow's own ``env`` wins);
-    never credentials. ``progress``: one line of text per job that starts or ends.
+    never credentials. ``progress``: one line of text per job that starts or ends, and per group in its log.
     ``mint_request_token`` is called once per job that grants ``id-token: write``.
     ``variables``: the repository's configuration variables, as ``vars.NAME``.
     ``github_token``: what ``github.token`` is in every job; by default a random value that no API knows.
@@ -168,7 +168,7 @@ class WorkflowRunner:
                 lines.write(json.dumps(event, ensure_ascii=False) + "\n")
                 if "LocalRepositoryCache" not in str(event.get("msg")):
                     log.write(readable(event, prepared.workflow) + "\n")
-                told = started_or_ended(event, prepared.workflow)
+                told = progress_of(event, prepared.workflow)
                 if told:
                     self._settings.progress(told)
 

@@ -37,14 +37,37 @@ class Scenario:
     downstream: Downstream = REFERENCE
 
 
+HARMLESS_NUMBER = 180_001
+HARMLESS = Edit(
+    "torch/random.py",
+    "Sets the seed for generating random numbers on all devices. Returns a\n    `torch.Generator` object.\n",
+    "Sets the seed for generating random numbers on all devices, those of\n"
+    "    out-of-tree backends too. Returns a `torch.Generator` object.\n",
+)
+# A mistake that no test of PyTorch's own on a CPU can notice: only the backend's tests do.
+BREAKING_NUMBER = 180_002
+BREAKING = Edit(
+    "torch/random.py",
+    "    _seed_custom_device(seed)\n\n    return default_generator.manual_seed(seed)\n",
+    "    return default_generator.manual_seed(seed)\n",
+)
+BROKEN_TESTS = (
+    "test_manual_seed_repeats",
+    "test_manual_seed_reaches_every_device",
+    "test_every_source_is_seeded",
+)
+
+
 def _harmless(upstream: Upstream) -> tuple[Step, ...]:
-    commit = upstream.pull_request(HARMLESS_NUMBER, "Say more in a docstring", HARMLESS)
+    commit = upstream.pull_request(
+        HARMLESS_NUMBER, "Say that manual_seed reaches out-of-tree backends", HARMLESS
+    )
     delivery = pull_request_delivery(number=HARMLESS_NUMBER, head_sha=commit, base_sha=upstream.main)
     return (Step(f"pull request {HARMLESS_NUMBER} opened", delivery, commit, "success"),)
 
 
 def _breaking(upstream: Upstream) -> tuple[Step, ...]:
-    commit = upstream.pull_request(BREAKING_NUMBER, "Simplify how a backend's name is looked up", BREAKING)
+    commit = upstream.pull_request(BREAKING_NUMBER, "Seed only the devices that PyTorch knows", BREAKING)
     push = push_delivery(before=upstream.first, after=upstream.main)
     opened = pull_request_delivery(number=BREAKING_NUMBER, head_sha=commit, base_sha=upstream.main)
     return (
@@ -52,12 +75,6 @@ def _breaking(upstream: Upstream) -> tuple[Step, ...]:
         Step(f"pull request {BREAKING_NUMBER} opened", opened, commit, "failure", BROKEN_TESTS),
     )
 
-
-HARMLESS_NUMBER = 180_001
-HARMLESS = Edit("torch/random.py", "import contextlib", "import contextlib  # the lab's harmless change")
-BREAKING_NUMBER = 180_002
-BREAKING = Edit("torch/random.py", "import contextlib", "import contextlib  # TODO")
-BROKEN_TESTS: tuple[str, ...] = ()
 
 SCENARIOS = {
     scenario.name: scenario

@@ -53,9 +53,10 @@ def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -
     folder = context.run_folder(options.run_dir)
     checkout = load(Checkout, folder)
     started = time.monotonic()
-    environment = make_environment(
-        folder, options.python, context.environment, commands, options.build_timeout_minutes * 60
-    )
+    with commands.group("Make the run's environment"):
+        environment = make_environment(
+            folder, options.python, context.environment, commands, options.build_timeout_minutes * 60
+        )
     with commands.group(f"Install {options.torch_wheel}"):
         wheel = _find_wheel(options.torch_wheel, environment, folder / "wheels")
         # Bytecode of 2,300 files costs ten seconds; the tests compile what they import.
@@ -69,6 +70,7 @@ def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -
                 f"{len(overlay.laid)} file(s) laid, {len(overlay.removed)} removed; "
                 f"{overlay.files_compared} Python files equal the checkout"
             )
+    commands.line("Asking torch which commit it is ...")
     torch = environment.torch()
     require_commit(
         torch,
