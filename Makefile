@@ -12,7 +12,11 @@ WHEELS := .cache/wheels/$(subst =,-,$(TORCH))
 # What the reference backend's tests need beside torch; its workflow file lists the same.
 TEST_REQUIREMENTS := pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help demo test test-unit lint generate wheels setup setup-dev clean
+# The runner side promises Python 3.9 (RHEL 9). Its tests run there too, with nothing but pytest installed.
+OLDEST_PYTHON ?= $(firstword $(shell command -v python3.9) $(wildcard $(HOME)/.pyenv/versions/3.9*/bin/python3.9))
+OLDEST_VENV := .cache/python3.9
+
+.PHONY: help demo test test-oldest test-unit lint generate wheels setup setup-dev clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -21,8 +25,11 @@ help: ## this list
 demo: setup wheels ## walk the road once for real: make demo SCENARIO=upstream-breaks
 	@$(BIN)/crcr-lab demo --scenario $(SCENARIO) --output $(OUTPUT) --wheels $(WHEELS) $(if $(STAY),--stay)
 
-test: setup-dev wheels ## everything: unit, manifests, server, roads through act
+test: setup-dev wheels test-oldest ## everything: unit, manifests, server, roads through act
 	CRCR_TEST_WHEELS=$(abspath $(WHEELS)) $(BIN)/pytest
+
+test-oldest: $(OLDEST_VENV)/.complete ## the runner side under the oldest supported Python
+	$(OLDEST_VENV)/bin/python -m pytest tests/unit
 
 test-unit: setup-dev ## what needs no PyTorch
 	$(BIN)/pytest -m "not road"
@@ -59,6 +66,13 @@ $(VENV)/.lab: pyproject.toml
 $(VENV)/.dev: pyproject.toml | $(VENV)/.lab
 	@echo "Adding what tests and lint need ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(OLDEST_VENV)/.complete:
+	@test -n "$(OLDEST_PYTHON)" || { echo "make: no Python 3.9 was found; name it: make test OLDEST_PYTHON=/path/of/python3.9"; exit 1; }
+	@echo "Making an environment of Python 3.9 ..."
+	@rm -rf $(OLDEST_VENV) && $(OLDEST_PYTHON) -m venv $(OLDEST_VENV)
+	@$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'pytest>=8,<9'
 	@touch $@
 
 clean: ## remove what these commands made

@@ -23,6 +23,7 @@ from relay_client.protocol.shape import json_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS: tuple[type[Document], ...] = (Receive, Checkout, Build, Plan, Evidence, Failure, Report)
+_WORKFLOW = Path("examples/reference-backend/.github/workflows/crcr.yml")
 _WIRE = {"dispatch": DispatchEnvelope, "callback": CallbackBody, "journal-line": JournalLine}
 
 
@@ -43,7 +44,21 @@ def files() -> Mapping[Path, str]:
         Path("schemas") / f"{name}.schema.json": json.dumps(schema, indent=2) + "\n"
         for name, schema in schemas.items()
     }
-    return result | {Path(manifest.folder) / "action.yml": manifest.render() for manifest in MANIFESTS}
+    result |= {Path(manifest.folder) / "action.yml": manifest.render() for manifest in MANIFESTS}
+    workflow = (ROOT / _WORKFLOW).read_text(encoding="utf-8")
+    # The template is the workflow that the lab runs, not a sibling of it.
+    result[Path("workflow-templates/hardware-job.yml")] = workflow
+    result[Path("README.md")] = _with_block((ROOT / "README.md").read_text(encoding="utf-8"), workflow)
+    return result
+
+
+def _with_block(readme: str, workflow: str) -> str:
+    """The README with the workflow file between its two markers."""
+    before, begin, rest = readme.partition("<!-- workflow: begin (make generate) -->\n")
+    _, end, after = rest.partition("<!-- workflow: end -->")
+    if not begin or not end:
+        raise SystemExit("README.md has lost the markers of the workflow file")
+    return f"{before}{begin}```yaml\n{workflow}```\n{end}{after}"
 
 
 def stale(root: Path = ROOT) -> list[Path]:

@@ -22,8 +22,8 @@ from dispatch_lab.act_log import (
     gave_up,
     job_results,
     parsed_line,
-    readable,
     progress_of,
+    readable,
     summaries,
 )
 from dispatch_lab.act_process import ActEnd, run_act

@@ -57,7 +57,7 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
         folder, Path(build.interpreter), context.environment, commands, options.build_timeout_minutes * 60
     )
     wheel: Optional[Wheel] = None
-    with commands.group(f"Build the backend in {source.name or source}"):
+    with commands.group(f"Build the backend ({options.backend})"):
         if options.backend_command:
             _run_command(options.backend_command, source, environment)
         else:
