@@ -15,6 +15,10 @@ _ATTEMPTS = 3
 _PAUSE_SECONDS = 2.0
 # What servers say of a commit they do not have, in protocol v2, v0, and for a name that is no SHA.
 _NOT_THERE = ("not our ref", "unadvertised object", "couldn't find remote ref", "did not send all necessary")
+# Says that a tree is ours to replace. Below .git, where no commit can put a file.
+_MARK = "crcr-checkout"
+# Over the tree's own .gitattributes: every file as the bytes of its blob, through no filter (gitattributes(5)).
+_ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
 
 
 def checkout(
@@ -25,6 +29,9 @@ def checkout(
     path.mkdir(parents=True)
     git = Git(path, environment)
     _require(git("init", "--quiet"), CheckoutError("git could not make a repository."))
+    (path / ".git" / _MARK).touch()
+    (path / ".git" / "info").mkdir(exist_ok=True)
+    (path / ".git" / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
     fetch(git, remote, commit, deadline_seconds)
     _require(git("checkout", "--quiet", "--force", "--detach", commit, deadline_seconds=deadline_seconds),
              WrongCommit("git could not check out what it fetched."))  # fmt: skip
@@ -62,9 +69,12 @@ def fetch(git: Git, remote: str, commit: str, deadline_seconds: float) -> None:
 
 
 def changed_files(git: Git, base: str, commit: str) -> tuple[ChangedFile, ...]:
-    """The paths that differ between two commits that are both here."""
+    """The paths that differ between two commits that are both here.
+
+    A submodule counts whatever the tree's .gitmodules says of it: `ignore = all` would hide its change.
+    """
     answer = _require(
-        git("diff", "--name-status", "--no-renames", "--no-ext-diff", "-z", base, commit),
+        git("diff-tree", "-r", "-z", "--name-status", "--no-renames", "--ignore-submodules=none", base, commit),
         CheckoutError("git could not compare the commit with its base."),
     )
     fields = answer.output.split("\0")
@@ -73,17 +83,20 @@ def changed_files(git: Git, base: str, commit: str) -> tuple[ChangedFile, ...]:
 
 
 def _make_room(path: Path) -> None:
-    """A tree that is left over may hold another run's code and git settings: only a new one is clean."""
+    """A tree that is left over may hold another run's code and git settings: only a new one is clean.
+
+    Only a tree of our own making is removed: `path: .` must not cost anyone a repository.
+    """
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise UsageError(
             "The folder for the checkout is something else.",
             seen=f"{path} is a file or a link",
             fix="`path:` must name a folder that does not exist yet",
         )
-    if path.exists() and any(path.iterdir()) and not (path / ".git").exists():
+    if path.exists() and any(path.iterdir()) and not (path / ".git" / _MARK).is_file():
         raise UsageError(
             "The folder for the checkout holds something else.",
-            seen=f"{path} is not empty and is no checkout",
+            seen=f"{path} is not empty, and `crcr checkout` did not make it",
             fix="`path:` must name a folder that does not exist yet, or an earlier checkout (it is replaced)",
         )
     if path.exists():

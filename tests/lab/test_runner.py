@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dispatch_lab.act_process import tracked_processes
 from dispatch_lab.errors import LabError
 from dispatch_lab.runner import JobIdentity, WorkflowRun, WorkflowRunner
+from dispatch_lab.runner.act_process import tracked_processes
 
 HOME = "example/crcr-actions"
 PATH = ".github/workflows/ci.yml"

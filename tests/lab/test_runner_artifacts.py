@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatch_lab.stand_ins import artifact_store
+from dispatch_lab.runner.stand_ins import artifact_store
 
 
 class Job:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dispatch_lab.act_log import ARRIVED, Masks, conclusion, gave_up, job_results, parsed_line
 from dispatch_lab.errors import LabError
-from dispatch_lab.workflow_copy import edited, find_uses, grants_id_token, listens_to, read_workflow
+from dispatch_lab.runner.act_log import ARRIVED, Masks, conclusion, gave_up, job_results, parsed_line
+from dispatch_lab.runner.workflow_copy import edited, find_uses, grants_id_token, listens_to, read_workflow
 
 FILE = ".github/workflows/x.yml"
 WORKFLOW = """

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dispatch_lab.act_process import TRACKING
-from dispatch_lab.action_sources import ActionSources, assemble_stand_ins, snapshot
 from dispatch_lab.errors import LabError
-from dispatch_lab.machine import (
+from dispatch_lab.runner.act_process import TRACKING
+from dispatch_lab.runner.action_sources import ActionSources, assemble_stand_ins, snapshot
+from dispatch_lab.runner.machine import (
     act_command,
     clone,
     default_branch,
@@ -25,7 +25,7 @@ from dispatch_lab.machine import (
     sender,
     write_shells,
 )
-from dispatch_lab.workflow_copy import Workflow, edited, listens_to, read_workflow
+from dispatch_lab.runner.workflow_copy import Workflow, edited, listens_to, read_workflow
 
 
 @dataclass(frozen=True)

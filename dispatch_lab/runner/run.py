@@ -1,7 +1,4 @@
-"""Really runs a downstream's own workflow, as GitHub would for an event, with act on this machine.
-
-What is emulated, what act does itself, and what this does not prove: ``docs/act-vs-github.md``.
-"""
+"""One attempt of one run, from its preparation to what it left."""
 
 from __future__ import annotations
 
@@ -13,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dispatch_lab.act_log import (
+from dispatch_lab.errors import LabError
+from dispatch_lab.runner.act_log import (
     ARRIVED,
     JobResult,
     Masks,
-    StepResult,
     conclusion,
     gave_up,
     job_results,
@@ -26,11 +23,8 @@ from dispatch_lab.act_log import (
     readable,
     summaries,
 )
-from dispatch_lab.act_process import ActEnd, run_act
-from dispatch_lab.errors import LabError
-from dispatch_lab.preparation import JobIdentity, Prepared, Request, Settings, check_run_id, prepare
-
-__all__ = ["JobIdentity", "JobResult", "StepResult", "WorkflowRun", "WorkflowRunner", "check_run_id"]
+from dispatch_lab.runner.act_process import ActEnd, run_act
+from dispatch_lab.runner.preparation import JobIdentity, Prepared, Request, Settings, prepare
 
 CANCEL_GRACE_SECONDS = 10.0
 """Time the ``always()`` steps of a cancelled run get. GitHub gives five minutes; a laptop's user waits for it."""

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dispatch_lab.act_process import TRACKING
-from dispatch_lab.action_sources import ActionSources
 from dispatch_lab.errors import LabError
-from dispatch_lab.workflow_copy import LAB_LABEL
+from dispatch_lab.runner.act_process import TRACKING
+from dispatch_lab.runner.action_sources import ActionSources
+from dispatch_lab.runner.workflow_copy import LAB_LABEL
 
 _LOOPBACK = "127.0.0.1,localhost,::1"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dispatch_lab.errors import LabError
-from dispatch_lab.workflow_copy import REMOTE_ACTION, Use, find_uses
+from dispatch_lab.runner.workflow_copy import REMOTE_ACTION, Use, find_uses
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 """One folder per action of the ``actions`` organisation that the lab plays, and the script they share."""

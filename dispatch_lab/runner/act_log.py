@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dispatch_lab.workflow_copy import PlannedJob, Workflow
+from dispatch_lab.runner.workflow_copy import PlannedJob, Workflow
 
 Event = Mapping[str, Any]
 
