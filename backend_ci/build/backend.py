@@ -11,6 +11,7 @@ from typing import Optional
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
+    give_pip,
     last_error,
     make_environment,
     require_commit,
@@ -59,6 +60,7 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
     wheel: Optional[Wheel] = None
     with commands.group(f"Build the backend ({options.backend})"):
         if options.backend_command:
+            give_pip(environment)
             _run_command(options.backend_command, source, environment)
         else:
             wheel = _build_wheel(source, environment, folder / "backend-wheels")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -70,7 +71,7 @@ class RunEnvironment:
 
     def pip(self, *arguments: str, extra: Optional[Mapping[str, str]] = None) -> None:
         """Run the environment's pip. Raises CommandFailed."""
-        done = self.run([str(self.interpreter), "-m", "pip", *arguments], extra=extra)
+        done = self.run([*_pip(self), *arguments], extra=extra)
         if not done.ok:
             raise CommandFailed(
                 f"pip {arguments[0]} failed.",
@@ -128,14 +129,41 @@ def make_environment(
         shutil.rmtree(place)
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     made = RunEnvironment(python, folder, environment, commands, deadline_seconds)
-    done = made.run([sys.executable, "-I", "-m", "venv", str(place)])
+    # Installing pip takes longer than making all the rest of an environment.
+    without_pip = ["--without-pip"] if _tool_pip_serves_others(made) else []
+    _make(made, [sys.executable, "-I", "-m", "venv", *without_pip, str(place)])
+    return made
+
+
+def give_pip(environment: RunEnvironment) -> None:
+    """Make `python -m pip` work in the environment, for a command of the user's that may call it."""
+    interpreter = str(environment.interpreter)
+    if not environment.run([interpreter, "-I", "-m", "pip", "--version"], quiet=True).ok:
+        _make(environment, [interpreter, "-I", "-m", "ensurepip", "--default-pip"])
+
+
+def _make(environment: RunEnvironment, command: Sequence[str]) -> None:
+    done = environment.run(command)
     if not done.ok:
         raise CommandFailed(
             "The run's environment could not be made.",
             seen=f"{done.describe()}: {last_error(done)}",
             fix="install the venv module (Debian: python3-venv), or name an interpreter with `python:`",
         )
-    return made
+
+
+def _pip(environment: RunEnvironment) -> list[str]:
+    """The command of pip for an environment: the tool's own where it can, for that saves installing one."""
+    if _tool_pip_serves_others(environment):
+        return [sys.executable, "-I", "-m", "pip", "--python", str(environment.interpreter)]
+    return [str(environment.interpreter), "-m", "pip"]
+
+
+def _tool_pip_serves_others(environment: RunEnvironment) -> bool:
+    """Whether the Python that runs this tool has a pip that knows `--python`: 22.3 or newer."""
+    done = environment.run([sys.executable, "-I", "-m", "pip", "--version"], quiet=True)
+    match = re.match(r"pip (\d+)\.(\d+)", done.tail[-1]) if done.ok and done.tail else None
+    return match is not None and (int(match[1]), int(match[2])) >= (22, 3)
 
 
 def the_wheel(folder: Path, pattern: str) -> Path:
