@@ -1,0 +1,152 @@
+"""The scenarios of the demo, walked with act, a relay process and real PyTorch; and proofs that can turn red."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from dispatch_lab import demo
+from dispatch_lab.demo import Shown, play
+from dispatch_lab.proof import junit_counts, problems
+from dispatch_lab.scenarios import BROKEN_TESTS, SCENARIOS
+
+pytestmark = pytest.mark.road
+
+
+@dataclass(frozen=True)
+class Played:
+    """A scenario that was played: its folder, and each step as the demo saw it."""
+
+    folder: Path
+    wrong: list[str]
+    shown: list[Shown]
+
+
+def played(name: str, folder: Path, wheelhouse: Path) -> Iterator[Played]:
+    seen: list[Shown] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            demo,
+            "problems",
+            lambda step, row, run: seen.append(Shown(step, run, row)) or problems(step, row, run),
+        )
+        wrong = play(SCENARIOS[name], folder / "out", wheelhouse)
+    yield Played(folder / "out", wrong, seen)
+
+
+@pytest.fixture(scope="module")
+def pull_request(tmp_path_factory: pytest.TempPathFactory, wheelhouse: Path) -> Iterator[Played]:
+    yield from played("pull-request", tmp_path_factory.mktemp("pull-request"), wheelhouse)
+
+
+@pytest.fixture(scope="module")
+def upstream_breaks(tmp_path_factory: pytest.TempPathFactory, wheelhouse: Path) -> Iterator[Played]:
+    yield from played("upstream-breaks", tmp_path_factory.mktemp("upstream-breaks"), wheelhouse)
+
+
+def test_an_outsider_s_pull_request_is_green(pull_request: Played) -> None:
+    assert pull_request.wrong == []
+    (shown,) = pull_request.shown
+    assert (shown.row["status"], shown.row["conclusion"]) == ("completed", "success")
+    assert shown.row["passed"] > 100
+
+
+def test_the_folder_keeps_pages_documents_and_logs(pull_request: Played) -> None:
+    folder = pull_request.folder
+    for name in ("page.html", "page.json", "overview.html", "pr-180001.html", "relay.log"):
+        assert (folder / name).is_file(), name
+    (documents,) = folder.glob("runs/*-artifacts/artifacts/crcr-evidence-*")
+    found = {path.name for path in documents.rglob("*") if path.is_file()}
+    assert {
+        "checkout.json",
+        "build.json",
+        "plan.json",
+        "journal.jsonl",
+        "evidence.json",
+        "junit-1.xml",
+    } <= found
+    assert not list(folder.rglob("*.pem"))
+
+
+def test_no_hostile_text_became_html(pull_request: Played) -> None:
+    page = (pull_request.folder / "page.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page or "touch pwned" in page
+
+
+def test_the_request_tokens_reach_no_file_that_is_kept(pull_request: Played) -> None:
+    kept = [
+        path
+        for path in pull_request.folder.rglob("*")
+        if path.is_file() and path.suffix in (".log", ".jsonl", ".json", ".md")
+    ]
+    assert kept
+    assert not [path for path in kept if "eyJ" in path.read_text(encoding="utf-8", errors="replace")]
+
+
+def test_a_pull_request_that_breaks_the_backend_is_red_by_name(upstream_breaks: Played) -> None:
+    assert upstream_breaks.wrong == []
+    main, broken = upstream_breaks.shown
+    assert main.row["conclusion"] == "success"
+    assert broken.row["conclusion"] == "failure"
+    names = [test["name"] for test in broken.row["failed_tests"]]
+    assert all(any(part in name for name in names) for part in BROKEN_TESTS)
+    page = json.loads((upstream_breaks.folder / "page.json").read_text(encoding="utf-8"))
+    assert {row["conclusion"] for row in page["rows"]} == {"success", "failure"}
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"conclusion": "failure"}, "expected completed/success"),
+        ({"status": "in_progress", "conclusion": None}, "expected completed/success"),
+        ({"commit": "f" * 40}, "the row is about"),
+        ({"passed": 1}, "JUnit"),
+        ({"skipped": 0}, "JUnit"),
+        ({"failed_tests": [{"name": "test_x"}]}, "nobody expected"),
+    ],
+)
+def test_a_row_that_says_something_else_is_no_proof(
+    pull_request: Played, change: dict[str, Any], word: str
+) -> None:
+    (shown,) = pull_request.shown
+    assert problems(shown.step, shown.row, shown.run) == []
+    assert word in " ".join(problems(shown.step, {**shown.row, **change}, shown.run))
+
+
+@pytest.mark.parametrize("name", ["evidence.json", "build.json"])
+def test_a_torch_of_another_commit_is_no_proof(pull_request: Played, name: str, tmp_path: Path) -> None:
+    (shown,) = pull_request.shown
+    artifacts = copied(shown, tmp_path)
+    (path,) = artifacts.rglob(name)
+    text = path.read_text(encoding="utf-8")
+    key = "torch_git_version" if name == "evidence.json" else "git_version"
+    path.write_text(
+        text.replace(f'"{key}": "{shown.step.commit}"', f'"{key}": "{"e" * 40}"'), encoding="utf-8"
+    )
+    assert path.read_text(encoding="utf-8") != text
+    found = problems(shown.step, shown.row, replace(shown.run, artifacts=artifacts))
+    assert any(f"torch is {'e' * 40}" in problem for problem in found)
+
+
+def test_a_test_that_junit_misses_is_no_proof(pull_request: Played, tmp_path: Path) -> None:
+    (shown,) = pull_request.shown
+    artifacts = copied(shown, tmp_path)
+    (path,) = artifacts.rglob("junit-1.xml")
+    tree = ElementTree.parse(path)
+    (suite,) = tree.getroot().iter("testsuite")
+    suite.remove(next(suite.iter("testcase")))
+    tree.write(path)
+    assert problems(shown.step, shown.row, replace(shown.run, artifacts=artifacts))
+    assert sum(junit_counts(artifacts).values()) == shown.row["total"] - 1
+
+
+def copied(shown: Shown, folder: Path) -> Path:
+    return Path(shutil.copytree(shown.run.artifacts, folder / "artifacts"))
