@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from backend_ci.build import backend as build_backend
@@ -15,6 +13,7 @@ from backend_ci.build import pytorch as build_pytorch
 from backend_ci.checkout import verb as checkout
 from backend_ci.testing import execute, plan
 from relay_client.documents.document import save
+from relay_client.documents.evidence import Evidence
 from relay_client.documents.failure import Failure
 from relay_client.errors import CrcrError
 from relay_client.runner.commands import Commands
@@ -63,12 +62,22 @@ def run(given: argparse.Namespace, context: RunContext, commands: Commands) -> N
     row = read_options(execute.TestOptions, values, environment).row
     folder = context.run_folder(options.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / Failure.FILE).unlink(missing_ok=True)
+    for old in (Failure.FILE, Evidence.FILE):
+        (folder / old).unlink(missing_ok=True)
     # First of all: whatever happens next, these must reach the step that uploads.
     commands.output("documents", "\n".join(str(folder / pattern) for pattern in _KEPT))
     commands.output("artifact-name", artifact_name(row, 1, context.run_attempt))
     for name, module in STAGES[options.stage]:
-        _stage(name, module, lambda cls: read_options(cls, values, environment), context, commands, folder)
+        started = time.monotonic()
+        try:
+            module.run(read_options(module.OPTIONS[0], values, environment), context, commands)
+        except CrcrError as error:
+            # Failed tests are in the evidence, in more detail.
+            if not (folder / Evidence.FILE).exists():
+                save(_failure(row, context.run_attempt, name, error), folder)
+            raise
+        finally:
+            commands.line(f"── {name}: {time.monotonic() - started:.1f} s")
 
 
 def artifact_name(row: str, shard: int, attempt: int) -> str:
@@ -77,21 +86,5 @@ def artifact_name(row: str, shard: int, attempt: int) -> str:
     return f"crcr-evidence-{slug}-{shard}-attempt-{attempt}"
 
 
-def _stage(
-    name: str,
-    module: Any,
-    read: Callable[[Any], Any],
-    context: RunContext,
-    commands: Commands,
-    folder: Path,
-) -> None:
-    started = time.monotonic()
-    try:
-        module.run(read(module.OPTIONS[0]), context, commands)
-    except CrcrError as error:
-        # Failed tests are in the evidence, in more detail.
-        if not (folder / "evidence.json").exists() or name != "test":
-            save(Failure(name, type(error).__name__, error.what, error.seen, error.fix), folder)
-        raise
-    finally:
-        commands.line(f"── {name}: {time.monotonic() - started:.1f} s")
+def _failure(row: str, attempt: int, stage: str, error: CrcrError) -> Failure:
+    return Failure(row, attempt, stage, type(error).__name__, error.what, error.seen, error.fix)

@@ -68,7 +68,7 @@ def play(
     stop = threading.Event()
     threading.Thread(target=timeline.beat, args=(stop,), daemon=True).start()
     try:
-        with lab(folder, wheel, wheelhouse, (scenario.downstream,), timeline.add) as up:
+        with lab(folder, wheel, wheelhouse, (scenario.downstream,), timeline.add, scenario.environment) as up:
             shown = [
                 _walk(step, number, up, timeline)
                 for number, step in enumerate(scenario.steps(up.upstream), 1)

@@ -109,8 +109,12 @@ def lab(
     wheelhouse: Path,
     downstreams: tuple[Downstream, ...],
     progress: Callable[[str], None],
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Lab]:
-    """Bring everything up below `folder`, and take it down again. Raises LabError."""
+    """Bring everything up below `folder`, and take it down again. Raises LabError.
+
+    `environment`: further variables of the machines that the workflows run on.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     upstream = make_upstream(wheel, folder / "upstream.git")
     progress(f"upstream made from {wheel.name}: main is {upstream.main[:12]}")
@@ -129,7 +133,7 @@ def lab(
             api_url=api_at.url,
             oidc_request_url=issuer.request_url,
             mint_request_token=issuer.mint_request_token,
-            environment=_machine(upstream, wheelhouse),
+            environment=_machine(upstream, wheelhouse) | dict(environment or {}),
             variables={"CRCR_RELAY_URL": relay_url + CALLBACK_PATH},
             progress=progress,
         )

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from dispatch_lab.runner import WorkflowRun
 from dispatch_lab.scenarios import Step
+from relay_client.documents import journal
 from relay_client.documents.build import Build
 from relay_client.documents.document import load_file
 from relay_client.documents.evidence import Evidence
@@ -21,23 +22,48 @@ from relay_client.documents.plan import Plan
 
 def problems(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
     """What is wrong with a step's result; empty when everything holds."""
-    found = [
-        f"the row is {row['status']}/{row['conclusion']}, expected completed/{step.conclusion}"
-        for _ in range((row["status"], row["conclusion"]) != ("completed", step.conclusion))
-    ]
+    found = []
+    if (row["status"], row["conclusion"]) != ("completed", step.conclusion):
+        found.append(f"the row is {row['status']}/{row['conclusion']}, expected completed/{step.conclusion}")
     if row["commit"] != step.commit:
         found.append(f"the row is about {row['commit']}, dispatched was {step.commit}")
-    evidence, build, plan = (_one(cls, run.artifacts) for cls in (Evidence, Build, Plan))
-    for name, version in (("built", build.torch.git_version), ("tested", evidence.torch_git_version)):
-        if version != step.commit:
-            found.append(f"the {name} torch is {version}, dispatched was {step.commit}")
-    junit = junit_counts(run.artifacts)
-    shown = {kind: row[kind] for kind in ("passed", "failed", "skipped")}
-    if shown != junit:
-        found.append(f"the row counts {shown}, pytest's JUnit {junit}")
-    if sum(junit.values()) != len(plan.tests) or not junit["passed"]:
-        found.append(f"{len(plan.tests)} tests were planned, JUnit has {sum(junit.values())}")
+    if step.tested:
+        found += _tested(step, row, run)
+    elif list(run.artifacts.rglob(Evidence.FILE)):
+        found.append("tests were run, and must not have been")
     return found + _failing(step, row)
+
+
+def _tested(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
+    """The witnesses of a run whose tests ran."""
+    evidence, build, plan = (_one(cls, run.artifacts) for cls in (Evidence, Build, Plan))
+    found = [
+        f"the {name} torch is {version}, dispatched was {step.commit}"
+        for name, version in (("built", build.torch.git_version), ("tested", evidence.torch_git_version))
+        if version != step.commit
+    ]
+    shown = {kind: row[kind] for kind in ("passed", "failed", "skipped")}
+    # A process that dies takes its JUnit along. The journal has what it held, and JUnit only the rest.
+    expected = journal_counts(run.artifacts) if step.crashed else junit_counts(run.artifacts)
+    if shown != expected:
+        found.append(f"the row counts {shown}, {'the journal' if step.crashed else 'JUnit'} {expected}")
+    if sum(expected.values()) != len(plan.tests) or not expected["passed"]:
+        found.append(f"{len(plan.tests)} tests were planned, {sum(expected.values())} are accounted for")
+    if (evidence.counts.crashed, evidence.counts.lost) != (step.crashed, 0):
+        found.append(
+            f"{evidence.counts.crashed} tests crashed and {evidence.counts.lost} were lost, expected {step.crashed} and 0"
+        )
+    return found
+
+
+def journal_counts(folder: Path) -> dict[str, int]:
+    """Passed, failed (with those that never ended) and skipped tests in the journal below a folder."""
+    (path,) = folder.rglob(journal.FILE)
+    ends: dict[str, str | None] = {}
+    for line in journal.read_journal(path):
+        ends[line.test] = line.outcome or ends.get(line.test)
+    counts = Counter({None: "failed", "xfailed": "skipped"}.get(end, end) for end in ends.values())
+    return {kind: counts[kind] for kind in ("passed", "failed", "skipped")}
 
 
 def junit_counts(folder: Path) -> dict[str, int]:

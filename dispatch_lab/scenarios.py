@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dispatch_lab.events import Delivery, pull_request_delivery, push_delivery
@@ -18,6 +18,8 @@ class Step:
     """One webhook, the commit it is about, and what the dashboard must say of it.
 
     `failing` are names of tests, one of which each failed test of the row must contain, and each must occur.
+    `crashed` is how many tests must have brought their process down. `tested` is false when the run must end
+    before any test.
     """
 
     title: str
@@ -25,6 +27,8 @@ class Step:
     commit: str
     conclusion: str
     failing: tuple[str, ...] = ()
+    crashed: int = 0
+    tested: bool = True
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Scenario:
     story: str
     steps: Callable[[Upstream], tuple[Step, ...]]
     downstream: Downstream = REFERENCE
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 HARMLESS_NUMBER = 180_001

@@ -20,7 +20,8 @@ CrcrError
 │   ├── CommandFailed ·········· 40  a build or install command failed
 │   ├── WheelNotFound ·········· 41  no file, or more than one, matches the wheel that was named
 │   ├── WrongTorch ············· 42  the installed torch is not the dispatched commit
-│   └── NotOverlayable ········· 43  the change cannot be laid over a ready wheel
+│   ├── NotOverlayable ········· 43  the change cannot be laid over a ready wheel
+│   └── BackendBroken ·········· 44  the backend was built, and does not work with the torch under test
 ├── TestError
 │   ├── NothingSelected ········ 50  no test fits the selection
 │   ├── TestsFailed ············ 51  a test failed, crashed or was lost
@@ -39,15 +40,20 @@ from __future__ import annotations
 
 
 class CrcrError(Exception):
-    """Base of all errors. `exit_code` is the process's; the three texts are for a person."""
+    """Base of all errors. `exit_code` is the process's; the three texts are for a person.
+
+    `file` and `line` (from 1) say where in the user's sources it happened, if it happened there.
+    """
 
     exit_code = 70
 
-    def __init__(self, what: str, *, seen: str = "", fix: str = "") -> None:
+    def __init__(self, what: str, *, seen: str = "", fix: str = "", file: str = "", line: int = 0) -> None:
         super().__init__(what)
         self.what = what
         self.seen = seen
         self.fix = fix
+        self.file = file
+        self.line = line
 
     def text(self) -> str:
         """The whole error as lines: what happened, what we saw, what to change."""
@@ -137,6 +143,10 @@ class WrongTorch(BuildError):
 
 class NotOverlayable(BuildError):
     exit_code = 43
+
+
+class BackendBroken(BuildError):
+    exit_code = 44
 
 
 class TestError(CrcrError):

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Optional
 
+from backend_ci.build.checks import check_backend, native_libraries, require_fresh
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
     give_pip,
-    last_error,
     make_environment,
     require_commit,
     the_wheel,
 )
-from relay_client.documents.build import Backend, Build, Wheel
+from relay_client.documents.build import Backend, Build
 from relay_client.documents.document import load, save
-from relay_client.errors import CommandFailed, UsageError
+from relay_client.errors import UsageError
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext
 from relay_client.runner.options import StageOptions, option
@@ -34,6 +35,12 @@ class BuildBackendOptions(StageOptions):
     backend_command: Optional[str] = option(
         "Shell command that builds and installs it with $PYTHON (default: pip wheel, then install)",
         default=None,
+    )
+    check_backend: bool = option(
+        "Whether to prove that the backend loads, autoloads, and that its device answers", default=True
+    )
+    device: Optional[str] = option(
+        "Name of the device to ask (default: the one that the backend registers)", default=None
     )
     build_timeout_minutes: float = option("How long one build or install command may take", default=60.0)
 
@@ -57,51 +64,53 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
     environment = make_environment(
         folder, Path(build.interpreter), context.environment, commands, options.build_timeout_minutes * 60
     )
-    wheel: Optional[Wheel] = None
+    wheel: Optional[Path] = None
     with commands.group(f"Build the backend ({options.backend})"):
         if options.backend_command:
-            give_pip(environment)
             _run_command(options.backend_command, source, environment)
         else:
             wheel = _build_wheel(source, environment, folder / "backend-wheels")
-    torch = environment.torch()
-    require_commit(
-        torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
-    )
-    save(replace(build, torch=torch, backends=(*build.backends, Backend(str(source), wheel))), folder)
+    with commands.group("Check torch and the backend"):
+        torch = environment.torch()
+        require_commit(
+            torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
+        )
+        check = None
+        if options.check_backend:
+            libraries = native_libraries(environment.platlib(), wheel) if wheel else []
+            check = check_backend(environment, libraries, options.device)
+            commands.line(
+                f"{len(check.libraries)} native libraries load; autoload works; {check.device} computes 1 + 1"
+            )
+    backend = Backend(str(source), describe_wheel(wheel) if wheel else None, check)
+    save(replace(build, torch=torch, backends=(*build.backends, backend)), folder)
     commands.output("python", build.interpreter)
-    commands.line(f"Installed {wheel.file if wheel else 'the backend'}; torch is still {torch.git_version}")
+    commands.line(f"Installed {wheel.name if wheel else 'the backend'}; torch is still {torch.git_version}")
 
 
-def _build_wheel(source: Path, environment: RunEnvironment, wheels: Path) -> Wheel:
+def _build_wheel(source: Path, environment: RunEnvironment, wheels: Path) -> Path:
     """PEP 517 against the run's torch: an isolated build would fetch another torch to build against."""
     if wheels.exists():
         shutil.rmtree(wheels)
+    started = datetime.now()  # noqa: DTZ005 - compared with the local times in a zip
     environment.pip(
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        str(wheels),
-        str(source),
-        extra=_NO_AUTOLOAD,
-    )
+        "wheel", "--verbose", "--no-cache-dir", "--no-deps", "--no-build-isolation",
+        "--wheel-dir", str(wheels), str(source), extra=_NO_AUTOLOAD,
+    )  # fmt: skip
     wheel = the_wheel(wheels, "*.whl")
+    require_fresh(wheel, started)
     environment.pip("install", "--no-deps", "--no-index", "--force-reinstall", str(wheel), extra=_NO_AUTOLOAD)
-    return describe_wheel(wheel)
+    return wheel
 
 
 def _run_command(command: str, source: Path, environment: RunEnvironment) -> None:
     """The user's own command, written in the workflow file; $PYTHON is the interpreter with torch."""
+    give_pip(environment)
     path = f"{environment.interpreter.parent}{os.pathsep}{environment.environment.get('PATH', '')}"
-    done = environment.run(
+    environment.require(
         ["sh", "-ec", command],
         cwd=source,
         extra={**_NO_AUTOLOAD, "PATH": path, "PYTHON": str(environment.interpreter)},
+        what="backend-command failed.",
+        fix="the log of this step has its whole output",
     )
-    if not done.ok:
-        raise CommandFailed(
-            "backend-command failed.",
-            seen=f"{done.describe()}: {last_error(done)}",
-            fix="the log of this step has its whole output",
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import re
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+from backend_ci.build.compiler import first_error
 from relay_client.documents.build import Torch, Wheel
 from relay_client.errors import CommandFailed, UsageError, WheelNotFound, WrongTorch
 from relay_client.protocol.shape import ShapeError, parse
@@ -27,6 +29,7 @@ print(json.dumps({
     "location": str(pathlib.Path(torch.__file__).parent),
 }))
 """
+LOG = "build.log"
 _PLATLIB = "import sysconfig; print(sysconfig.get_path('platlib'))"
 
 
@@ -66,18 +69,45 @@ class RunEnvironment:
                 environment=environment,
                 deadline_seconds=self.deadline_seconds,
                 stream=stream,
-                log=self.folder / "build.log",
+                log=self.folder / LOG,
             )
 
     def pip(self, *arguments: str, extra: Optional[Mapping[str, str]] = None) -> None:
         """Run the environment's pip. Raises CommandFailed."""
-        done = self.run([*_pip(self), *arguments], extra=extra)
-        if not done.ok:
-            raise CommandFailed(
-                f"pip {arguments[0]} failed.",
-                seen=f"{done.describe()}: {last_error(done)}",
-                fix="the log of this step has pip's whole answer; indexes and proxies come from PIP_* variables",
-            )
+        self.require(
+            [*_pip(self), *arguments],
+            what=f"pip {arguments[0]} failed.",
+            fix="the log of this step has pip's whole answer; indexes and proxies come from PIP_* variables",
+            extra=extra,
+        )
+
+    def require(
+        self,
+        command: Sequence[str],
+        *,
+        what: str,
+        fix: str,
+        extra: Optional[Mapping[str, str]] = None,
+        cwd: Optional[Path] = None,
+    ) -> None:
+        """Run a command that may compile. Raises CommandFailed, with the compiler's first error if there was one."""
+        log = self.folder / LOG
+        before = log.stat().st_size if log.exists() else 0
+        done = self.run(command, extra=extra, cwd=cwd)
+        if done.ok:
+            return
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            lines.seek(before)
+            error = first_error(lines)
+        if error is None:
+            raise CommandFailed(what, seen=f"{done.describe()}: {last_error(done)}", fix=fix)
+        raise CommandFailed(
+            f"{what[:-1]}: it does not compile.",
+            seen=str(error)[:1_000],
+            fix="if the line is PyTorch's, or calls PyTorch, look at what this commit changed there",
+            file=error.file,
+            line=error.line,
+        )
 
     def platlib(self) -> Path:
         """The folder that packages are installed into."""
@@ -168,7 +198,8 @@ def _tool_pip_serves_others(environment: RunEnvironment) -> bool:
 
 def the_wheel(folder: Path, pattern: str) -> Path:
     """The one file a pattern names. Raises WheelNotFound for none or several."""
-    found = sorted(folder.glob(pattern)) if not Path(pattern).is_absolute() else _absolute(pattern)
+    absolute = pattern if Path(pattern).is_absolute() else f"{glob.escape(str(folder))}/{pattern}"
+    found = sorted(map(Path, glob.glob(absolute)))  # noqa: PTH207 - Path.glob raises for some patterns
     if len(found) != 1:
         raise WheelNotFound(
             "No wheel matches." if not found else "More than one wheel matches.",
@@ -202,8 +233,3 @@ def require_commit(torch: Torch, commit: str, fix: str) -> None:
             seen=f"torch.version.git_version is {torch.git_version}, dispatched is {commit}",
             fix=fix,
         )
-
-
-def _absolute(pattern: str) -> list[Path]:
-    path = Path(pattern)
-    return sorted(path.parent.glob(path.name))

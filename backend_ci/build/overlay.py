@@ -67,10 +67,10 @@ def lay_over(checkout: Checkout, git: Git, site: Path) -> Overlay:
     base_git_version = _installed_git_version(site)
     root = Path(checkout.path)
     for path in change.lay:
-        if path not in tracked:
+        if path not in tracked or not (root / path).is_file():
             raise NotOverlayable(
                 "A changed Python file is not a plain file.",
-                seen=f"{path} is a link or a submodule",
+                seen=f"{path} is a link, a submodule, or named in no known encoding",
                 fix="build from source for this commit, or skip it",
             )
         target = site / path
@@ -133,7 +133,14 @@ def _compare(tracked: Mapping[str, str], site: Path) -> int:
 
 
 def _installed_git_version(site: Path) -> str:
-    match = _GIT_VERSION.search((site / _VERSION_FILE).read_text(encoding="utf-8"))
+    path = site / _VERSION_FILE
+    if not path.is_file():
+        raise WrongTorch(
+            f"The wheel has no {_VERSION_FILE}, so nobody knows which commit it is.",
+            seen=f"no file {path}",
+            fix="torch-wheel: a wheel of PyTorch",
+        )
+    match = _GIT_VERSION.search(path.read_text(encoding="utf-8"))
     return match.group().partition("=")[2].strip(" '\"") if match else "unknown"
 
 

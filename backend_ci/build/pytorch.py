@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from backend_ci.build.environment import (
     require_commit,
     the_wheel,
 )
-from backend_ci.build.overlay import lay_over
+from backend_ci.build.overlay import PACKAGES, lay_over
 from relay_client.documents.build import PROVIDERS, Build, Overlay
 from relay_client.documents.checkout import Checkout
 from relay_client.documents.document import load, save
@@ -59,6 +60,8 @@ def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -
         )
     with commands.group(f"Install {options.torch_wheel}"):
         wheel = _find_wheel(options.torch_wheel, environment, folder / "wheels")
+        if options.python is not None:
+            _make_way(environment)
         # Bytecode of 2,300 files costs ten seconds; the tests compile what they import.
         environment.pip("install", "--no-compile", str(wheel), *options.requirements)
     overlay: Optional[Overlay] = None
@@ -92,6 +95,16 @@ def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -
     commands.line(
         f"torch {torch.version} at {torch.git_version} in {build.interpreter} ({build.seconds:.1f} s)"
     )
+
+
+def _make_way(environment: RunEnvironment) -> None:
+    """An interpreter that outlives the run still has the torch of the run before, with another commit's files
+    laid over it. pip would call that installed already, and uninstalls only the files it brought.
+    """
+    environment.pip("uninstall", "--yes", "torch")
+    site = environment.platlib()
+    for package in PACKAGES:
+        shutil.rmtree(site / package, ignore_errors=True)
 
 
 def _find_wheel(named: str, environment: RunEnvironment, downloads: Path) -> Path:

@@ -18,7 +18,7 @@ _NOT_THERE = ("not our ref", "unadvertised object", "couldn't find remote ref", 
 # Says that a tree is ours to replace. Below .git, where no commit can put a file.
 _MARK = "crcr-checkout"
 # Over the tree's own .gitattributes: every file as the bytes of its blob, through no filter (gitattributes(5)).
-_ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
+_ATTRIBUTES = "* -text -ident -filter !working-tree-encoding\n"
 
 
 def checkout(
@@ -33,8 +33,11 @@ def checkout(
     (path / ".git" / "info").mkdir(exist_ok=True)
     (path / ".git" / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
     fetch(git, remote, commit, deadline_seconds)
-    _require(git("checkout", "--quiet", "--force", "--detach", commit, deadline_seconds=deadline_seconds),
-             WrongCommit("git could not check out what it fetched."))  # fmt: skip
+    answer = git(
+        "checkout", "--quiet", "--force", "--no-recurse-submodules", "--detach", commit,
+        deadline_seconds=deadline_seconds,
+    )  # fmt: skip
+    _require(answer, WrongCommit("git could not check out what it fetched."))
     head = git("rev-parse", "HEAD").output.strip()
     if head != commit:
         raise WrongCommit(
@@ -74,7 +77,9 @@ def changed_files(git: Git, base: str, commit: str) -> tuple[ChangedFile, ...]:
     A submodule counts whatever the tree's .gitmodules says of it: `ignore = all` would hide its change.
     """
     answer = _require(
-        git("diff-tree", "-r", "-z", "--name-status", "--no-renames", "--ignore-submodules=none", base, commit),
+        git(
+            "diff-tree", "-r", "-z", "--name-status", "--no-renames", "--ignore-submodules=none", base, commit
+        ),
         CheckoutError("git could not compare the commit with its base."),
     )
     fields = answer.output.split("\0")

@@ -39,11 +39,20 @@ class Overlay:
 
 
 @dataclass(frozen=True)
+class BackendCheck:
+    """What a backend was found to do, each in a process of its own: load, autoload, answer."""
+
+    device: str = member("Name of the device that computed torch.ones(2) + 1")
+    libraries: tuple[str, ...] = member("Native libraries that loaded with every symbol resolved")
+
+
+@dataclass(frozen=True)
 class Backend:
     """One backend extension as it was built and installed."""
 
     source: str = member("Folder it was built from")
     wheel: Optional[Wheel] = member("What was installed; null when the user's command did it", default=None)
+    check: Optional[BackendCheck] = member("Null when the checks were switched off", default=None)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ class Failure:
     VERSION: ClassVar[int] = 1
     WRITTEN_BY: ClassVar[str] = "run"
 
+    row: str = member("Dashboard row the run belongs to")
+    run_attempt: int = member("Attempt of the run", minimum=1)
     stage: str = member("The stage that ended", one_of=STAGES)
     error: str = member("Name of the error in relay_client/errors.py")
     what: str = member("What happened")

@@ -19,22 +19,35 @@ _JOB_RESULTS = ("success", "failure", "cancelled", "skipped")
 
 @dataclass(frozen=True)
 class Found:
-    """What lay in the evidence folder. `faults` are sentences for a person."""
+    """What lay in the evidence folder for one row. `unreadable` says of each broken file why."""
 
     evidence: tuple[Evidence, ...]
-    faults: tuple[str, ...]
+    failures: tuple[Failure, ...]
+    unreadable: tuple[str, ...]
 
 
-def read_evidence(folder: Path) -> Found:
-    """All evidence below a folder, and what went wrong: stages that failed, files that cannot be read."""
-    faults: list[str] = []
-    failures = _load_all(Failure, folder, faults)
-    evidence = _load_all(Evidence, folder, faults)
-    faults += [f"{failure.stage}: {failure.what} {failure.seen}".strip()[:2_000] for failure in failures]
-    return Found(tuple(evidence), tuple(faults))
+def read_evidence(folder: Path, row: str) -> Found:
+    """The evidence of a row below a folder, and the stages that failed before there could be any.
+
+    Each shard counts as its last attempt left it: after "re-run failed jobs" the shards that were not re-run
+    keep the evidence of the attempt before.
+    """
+    unreadable: list[str] = []
+    evidence = [item for item in _load_all(Evidence, folder, unreadable) if item.row == row]
+    last = {
+        item.shard: max(other.run_attempt for other in evidence if other.shard == item.shard)
+        for item in evidence
+    }
+    newest = max(last.values(), default=0)
+    failures = [item for item in _load_all(Failure, folder, unreadable) if item.row == row]
+    return Found(
+        tuple(item for item in evidence if item.run_attempt == last[item.shard]),
+        tuple(item for item in failures if item.run_attempt >= newest),
+        tuple(unreadable),
+    )
 
 
-def _load_all(cls: type[D], folder: Path, faults: list[str]) -> list[D]:
+def _load_all(cls: type[D], folder: Path, unreadable: list[str]) -> list[D]:
     found: list[D] = []
     for path in sorted(folder.rglob(cls.FILE))[:MAX_SHARDS]:
         try:
@@ -42,7 +55,9 @@ def _load_all(cls: type[D], folder: Path, faults: list[str]) -> list[D]:
                 raise DocumentError("It is not a plain file.")
             found.append(load_file(cls, path))
         except DocumentError as error:
-            faults.append(f"{cls.FILE} of {path.parent.name} cannot be used: {error.what} {error.seen}"[:500])
+            unreadable.append(
+                f"{cls.FILE} of {path.parent.name} cannot be used: {error.what} {error.seen}"[:500]
+            )
     return found
 
 

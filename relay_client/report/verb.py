@@ -20,7 +20,7 @@ from relay_client.receive.event import ReceivedDispatch, read_dispatch
 from relay_client.report.deliver import deliver, explain
 from relay_client.report.evidence import read_evidence, read_job_results
 from relay_client.report.summary import write_summary
-from relay_client.report.verdict import conclude, failed_tests, of_row
+from relay_client.report.verdict import conclude, failed_tests, reason_of
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext, check_run_id
 from relay_client.runner.options import StageOptions, option
@@ -40,7 +40,9 @@ class ReportOptions(StageOptions):
         "Results of the jobs before, as toJSON(needs) gives them; needed when completed", default=None
     )
     evidence: Optional[Path] = option(
-        "Folder below which the evidence of all shards lies (default: the run folder)", default=None, shell_only=True
+        "Folder below which the evidence of all shards lies (default: the run folder)",
+        default=None,
+        shell_only=True,
     )
     row: str = option("Name of the dashboard row, the same for both reports", default="test")
     relay_url: str = option("Address of the relay's callback", default=PRODUCTION_RELAY)
@@ -111,10 +113,10 @@ def _verdict(
             fix="add to the step, literally: `needs: ${{ toJSON(needs) }}`",
         )
     folder = options.evidence or context.run_folder(options.run_dir)
-    found = read_evidence(folder)
-    evidence = of_row(found.evidence, options.row)
-    jobs = read_job_results(options.needs)
-    return conclude(tested_commit(dispatch.event), jobs, evidence, found.faults), failed_tests(evidence)
+    found = read_evidence(folder, options.row)
+    faults = [*map(reason_of, found.failures), *found.unreadable]
+    verdict = conclude(tested_commit(dispatch.event), read_job_results(options.needs), found.evidence, faults)
+    return verdict, failed_tests(found.evidence, found.failures)
 
 
 def _body(

@@ -21,9 +21,10 @@ from collections.abc import Mapping, Sequence
 from typing import Optional
 
 from relay_client.documents.evidence import Evidence
+from relay_client.documents.failure import Failure
 from relay_client.documents.report import Verdict
 from relay_client.protocol.callback import FailedTest, TestResults
-from relay_client.protocol.vocabulary import MAX_FAILED_TESTS
+from relay_client.protocol.vocabulary import MAX_FAILED_TESTS, MAX_MESSAGE_CHARACTERS
 
 
 def conclude(
@@ -39,8 +40,8 @@ def conclude(
     cancelled = sorted(job for job, result in jobs.items() if result == "cancelled")
     if cancelled:
         return Verdict("cancelled", tuple(f"job {job} was cancelled" for job in cancelled), results)
-    reasons = [f"job {job}: {result}" for job, result in sorted(jobs.items()) if result != "success"]
-    reasons += faults
+    reasons = list(faults)
+    reasons += [f"job {job}: {result}" for job, result in sorted(jobs.items()) if result != "success"]
     reasons += _missing(evidence)
     for item in evidence:
         reasons += _reasons_against(item, commit)
@@ -65,22 +66,23 @@ def add_results(evidence: Sequence[Evidence]) -> Optional[TestResults]:
     return TestResults(passed, failed, skipped, passed + failed + skipped)
 
 
-def failed_tests(evidence: Sequence[Evidence]) -> tuple[FailedTest, ...]:
-    """The failures of all shards, as many as the wire takes."""
-    return tuple(failure for item in evidence for failure in item.failures)[:MAX_FAILED_TESTS]
+def failed_tests(evidence: Sequence[Evidence], failures: Sequence[Failure] = ()) -> tuple[FailedTest, ...]:
+    """The failed tests of all shards, as many as the wire takes; before them each stage that failed.
 
-
-def of_row(evidence: Sequence[Evidence], row: str) -> list[Evidence]:
-    """The evidence of one row, each shard as its last attempt left it.
-
-    After "re-run failed jobs" the shards that were not re-run keep the evidence of the attempt before.
+    The wire has no place for a reason that is not a test's, so a failed stage stands there as `crcr` / its name.
     """
-    mine = [item for item in evidence if item.row == row]
-    last = {
-        shard: max(item.run_attempt for item in mine if item.shard == shard)
-        for shard in {i.shard for i in mine}
-    }
-    return [item for item in mine if item.run_attempt == last[item.shard]]
+    stages = [
+        FailedTest(
+            failure.stage, "crcr", f"{failure.what} {failure.seen}"[:MAX_MESSAGE_CHARACTERS], failure.fix
+        )
+        for failure in failures
+    ]
+    return (*stages, *(test for item in evidence for test in item.failures))[:MAX_FAILED_TESTS]
+
+
+def reason_of(failure: Failure) -> str:
+    """A failed stage in a sentence."""
+    return f"{failure.stage}: {failure.what} {failure.seen}".strip()
 
 
 def _missing(evidence: Sequence[Evidence]) -> list[str]:

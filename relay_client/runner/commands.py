@@ -40,12 +40,12 @@ class Commands:
     def warning(self, text: str, title: str = "") -> None:
         self._annotate("warning", text, title)
 
-    def error(self, text: str, title: str = "") -> None:
-        self._annotate("error", text, title)
+    def error(self, text: str, title: str = "", file: str = "", line: int = 0) -> None:
+        self._annotate("error", text, title, file, line)
 
     def failure(self, error: CrcrError) -> None:
         """Show an error to the person who must mend it: in the annotation and in the summary."""
-        self.error(error.text(), title=f"crcr: {type(error).__name__}")
+        self.error(error.text(), title=f"crcr: {type(error).__name__}", file=error.file, line=error.line)
         self.summary(f"### ❌ {markdown_text(error.what)}\n\n{markdown_block(error.text())}\n")
 
     @contextlib.contextmanager
@@ -97,12 +97,15 @@ class Commands:
                 )
             self._append("GITHUB_STEP_SUMMARY", data.decode() + "\n")
 
-    def _annotate(self, kind: str, text: str, title: str) -> None:
+    def _annotate(self, kind: str, text: str, title: str, file: str = "", line: int = 0) -> None:
         if not self._github:
             self.line(f"{kind}: {text}")
             return
-        named = f" title={_escape_property(title)}" if title else ""
-        self._write(f"::{kind}{named}::{_escape_data(text[:_MAX_ANNOTATION_CHARACTERS])}")
+        properties = {"file": file, "line": str(line) if file and line else "", "title": title}
+        given = ",".join(f"{name}={_escape_property(value)}" for name, value in properties.items() if value)
+        self._write(
+            f"::{kind}{' ' if given else ''}{given}::{_escape_data(text[:_MAX_ANNOTATION_CHARACTERS])}"
+        )
 
     def _append(self, variable: str, text: str) -> None:
         path = self._environment.get(variable)
