@@ -62,7 +62,12 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
             fix="backend: path in the repository",
         )
     environment = make_environment(
-        folder, Path(build.interpreter), context.environment, commands, options.build_timeout_minutes * 60
+        folder,
+        Path(build.interpreter),
+        context.environment,
+        commands,
+        options.build_timeout_minutes * 60,
+        context.workspace,
     )
     wheel: Optional[Path] = None
     with commands.group(f"Build the backend ({options.backend})"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Optional
 
 # gcc and clang, then nvcc and MSVC, as pip and ninja pass their lines on (indented, coloured).
@@ -25,6 +26,12 @@ class CompilerError:
     file: str
     line: int
     message: str
+
+    def seen_from(self, workspace: Optional[Path]) -> CompilerError:
+        """The same error with its file as the repository names it: GitHub shows an annotation only there."""
+        if workspace is None or not self.file.startswith(f"{workspace}/"):
+            return self
+        return replace(self, file=self.file[len(f"{workspace}/") :])
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.message}"

@@ -35,13 +35,14 @@ _PLATLIB = "import sysconfig; print(sysconfig.get_path('platlib'))"
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """An interpreter, and how to start things with it."""
+    """An interpreter, and how to start things with it. Files below `workspace` are named relative to it."""
 
     interpreter: Path
     folder: Path
     environment: Mapping[str, str]
     commands: Commands
     deadline_seconds: float
+    workspace: Optional[Path] = None
 
     def run(
         self,
@@ -101,6 +102,7 @@ class RunEnvironment:
             error = first_error(lines)
         if error is None:
             raise CommandFailed(what, seen=f"{done.describe()}: {last_error(done)}", fix=fix)
+        error = error.seen_from(self.workspace)
         raise CommandFailed(
             f"{what[:-1]}: it does not compile.",
             seen=str(error)[:1_000],
@@ -143,6 +145,7 @@ def make_environment(
     environment: Mapping[str, str],
     commands: Commands,
     deadline_seconds: float,
+    workspace: Optional[Path] = None,
 ) -> RunEnvironment:
     """A new virtual environment in the run folder, or the user's own interpreter as it is."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +156,7 @@ def make_environment(
                 seen=f"no file {given}",
                 fix="python: the absolute path of a Python, or leave it out to get a new environment",
             )
-        return RunEnvironment(given.absolute(), folder, environment, commands, deadline_seconds)
+        return RunEnvironment(given.absolute(), folder, environment, commands, deadline_seconds, workspace)
     place = folder / "environment"
     if place.exists():
         shutil.rmtree(place)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Optional
 
 from relay_client.documents.evidence import Counts
 from relay_client.documents.journal import JournalLine
@@ -25,10 +26,16 @@ class Accounts:
     not_started: tuple[str, ...]
 
 
-def account(planned: Sequence[str], journal: Iterable[JournalLine], death: str) -> Accounts:
+def account(
+    planned: Sequence[str],
+    journal: Iterable[JournalLine],
+    death: str,
+    earlier: Optional[Mapping[str, str]] = None,
+) -> Accounts:
     """Divide the planned tests by how they ended.
 
-    A test with no end crashed with the process (`death` says how); one with no line was never started: lost.
+    A test with no end crashed with its process: `death` says how the last one ended, `earlier` how the one of a
+    test did that crashed before. A test with no line was never started: lost.
     A test that is not planned counts for nothing: whoever wrote the journal cannot add to it.
     """
     ends: dict[str, JournalLine] = {}
@@ -47,7 +54,8 @@ def account(planned: Sequence[str], journal: Iterable[JournalLine], death: str) 
                 failures.append(_failure(test, end.message, end.trace, end.seconds))
         elif test in started:
             crashed.append(test)
-            failures.append(_failure(test, f"the process died while this test ran: {death}"))
+            how = (earlier or {}).get(test, death)
+            failures.append(_failure(test, f"the process died while this test ran: {how}"))
         else:
             lost.append(test)
             failures.append(_failure(test, "never started"))

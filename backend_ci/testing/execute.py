@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -85,13 +85,16 @@ def _run_all(place: SessionPlace, build: Build, plan: Plan) -> _Outcome:
     remaining: Sequence[str] = plan.tests
     accounts = account(plan.tests, (), "")
     reports: list[str] = []
+    deaths: dict[str, str] = {}
     seen_versions: set[Optional[str]] = set()
     while True:
         left = max(end - time.monotonic(), 1.0)
         session = _one_session(place, build, plan, remaining, journal, len(reports) + 1, left)
         reports.append(f"junit-{len(reports) + 1}.xml")
         seen_versions.add(session.torch.git_version if session.torch else None)
-        accounts = account(plan.tests, journals.read_journal(journal), session.completed.describe())
+        death = session.completed.describe()
+        accounts = account(plan.tests, _lines(journal), death, deaths)
+        deaths = {**dict.fromkeys(accounts.crashed, death), **deaths}
         progressed = len(accounts.not_started) < len(remaining)
         timed_out = session.completed.exit_code is None or time.monotonic() >= end
         # Whatever the exit code says: a test that calls os._exit(0) ends the process as a success.
@@ -99,12 +102,18 @@ def _run_all(place: SessionPlace, build: Build, plan: Plan) -> _Outcome:
             break
         remaining = accounts.not_started
         place.commands.warning(
-            f"{session.completed.describe()} during {accounts.crashed[-1] if accounts.crashed else 'the session'}; "
+            f"{death} during {accounts.crashed[-1] if accounts.crashed else 'the session'}; "
             f"{len(remaining)} tests go on in a new process"
         )
     version = seen_versions.pop() if len(seen_versions) == 1 else None
     junit = tuple(name for name in reports if (place.folder / name).is_file())
     return _Outcome(accounts, version, session.completed.exit_code, junit)
+
+
+def _lines(journal: Path) -> Iterable[journals.JournalLine]:
+    """What the tests wrote. A journal that they made something else of (a pipe would block) says nothing."""
+    plain = journal.is_file() and not journal.is_symlink()
+    return journals.read_journal(journal) if plain else ()
 
 
 def _one_session(

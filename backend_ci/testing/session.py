@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,10 +72,9 @@ def run_session(
     quiet: bool = False,
 ) -> Session:
     """Run pytest with `arguments` in the interpreter that holds torch."""
-    report, torch = place.folder / "session.json.tmp", place.folder / "torch.json.tmp"
-    settings = place.folder / "settings.json.tmp"
-    for path in (report, torch):
-        path.unlink(missing_ok=True)
+    # A new folder each time: whatever an earlier session made of its own is not in the way.
+    scratch = Path(tempfile.mkdtemp(prefix="session-", dir=place.folder))
+    report, torch, settings = scratch / "session.json", scratch / "torch.json", scratch / "settings.json"
     value: dict[str, Any] = {
         **dump(selection),
         "arguments": list(arguments),
@@ -99,8 +100,7 @@ def run_session(
             fix="run `crcr build-pytorch` again in this job: an environment does not travel between machines",
         ) from error
     finally:
-        for path in (report, torch, settings):
-            path.unlink(missing_ok=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def read_environment(lines: Sequence[str]) -> dict[str, str]:
@@ -131,7 +131,7 @@ def _start(command: Sequence[str], place: SessionPlace, log: Path, stream: Any) 
 
 def _read(cls: type[T], path: Path) -> Optional[T]:
     try:
-        if path.is_symlink() or path.stat().st_size > _MAX_REPORT_BYTES:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_REPORT_BYTES:
             return None
         return parse(cls, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, ShapeError, RecursionError):

@@ -93,7 +93,10 @@ class Journal:
     """One line when a test starts and one when it ends, on disk before the next test begins."""
 
     def __init__(self, path: str) -> None:
+        # A process that died in the middle of a line: what this one writes must not become part of it.
+        torn = Path(path).is_file() and not (Path(path).read_bytes() or b"\n").endswith(b"\n")
         self.file = Path(path).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115 - open as long as the process
+        self.file.write("\n" * torn)
         self.running: dict[str, dict[str, Any]] = {}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -135,7 +138,10 @@ def first_words(report: pytest.TestReport) -> str:
         return str(report.longrepr[2])
     crash = getattr(report.longrepr, "reprcrash", None)
     text = crash.message if crash is not None else str(report.longrepr)
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # Without a crash (a fixture that does not exist) pytest marks what matters with an E.
+    marked = [line[1:].strip() for line in lines if line.startswith("E ") and crash is None]
+    return (marked or lines or [""])[0]
 
 
 def trace_of(report: pytest.TestReport) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from backend_ci.build.compiler import CompilerError, first_error
@@ -42,3 +44,10 @@ def test_the_forms_of_gcc_clang_nvcc_and_msvc(line: str, expected: CompilerError
 )
 def test_what_is_no_compiler_s_error(line: str) -> None:
     assert first_error([line]) is None
+
+
+def test_a_file_of_the_repository_is_named_as_the_repository_names_it() -> None:
+    inside = CompilerError("/work space/csrc/a.cc", 3, "no")
+    assert inside.seen_from(Path("/work space")).file == "csrc/a.cc"
+    assert inside.seen_from(Path("/work")).file == inside.file
+    assert inside.seen_from(None) == inside
