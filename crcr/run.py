@@ -66,7 +66,8 @@ def run(given: argparse.Namespace, context: RunContext, commands: Commands) -> N
         (folder / old).unlink(missing_ok=True)
     # First of all: whatever happens next, these must reach the step that uploads.
     commands.output("documents", "\n".join(str(folder / pattern) for pattern in _KEPT))
-    commands.output("artifact-name", artifact_name(row, 1, context.run_attempt))
+    part = "build" if options.stage == "build" else "1"
+    commands.output("artifact-name", artifact_name(row, part, context.run_attempt))
     for name, module in STAGES[options.stage]:
         started = time.monotonic()
         try:
@@ -80,10 +81,13 @@ def run(given: argparse.Namespace, context: RunContext, commands: Commands) -> N
             commands.line(f"── {name}: {time.monotonic() - started:.1f} s")
 
 
-def artifact_name(row: str, shard: int, attempt: int) -> str:
-    """Unique within a run: row, shard and attempt. Only characters that GitHub takes in artifact names."""
+def artifact_name(row: str, part: str, attempt: int) -> str:
+    """Unique within a run: row, part (a shard's number, or `build`) and attempt: GitHub takes each name once.
+
+    Only characters that GitHub takes in artifact names.
+    """
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", row).strip("-") or "row"
-    return f"crcr-evidence-{slug}-{shard}-attempt-{attempt}"
+    return f"crcr-evidence-{slug}-{part}-attempt-{attempt}"
 
 
 def _failure(row: str, attempt: int, stage: str, error: CrcrError) -> Failure:

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timezone
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPMessage
@@ -44,11 +45,13 @@ class Answer:
     def retry_after_seconds(self, now: float) -> Optional[float]:
         """The Retry-After header in seconds from `now` (Unix time). Source: RFC 9110, 10.2.3."""
         value = self.headers.get("retry-after", "").strip()
-        if value.isdigit():
+        if value.isascii() and value.isdecimal():
             return float(value)
         try:
-            return max(parsedate_to_datetime(value).timestamp() - now, 0.0)
-        except (TypeError, ValueError):
+            when = parsedate_to_datetime(value)
+            # A date without a zone is UTC: RFC 5322, 3.3, "-0000".
+            return max((when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp() - now, 0.0)
+        except (TypeError, ValueError, OverflowError):
             return None
 
 
@@ -76,12 +79,16 @@ def request_json(
     body: Optional[object] = None,
 ) -> Answer:
     """One request, one answer, within the deadline in all. Raises TransportError when none came."""
-    if urlsplit(url).scheme not in ("http", "https"):
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError:
+        scheme = ""
+    if scheme not in ("http", "https"):
         raise TransportError(f"{url!r} is not an http(s) address")
     headers = {"Accept": "application/json", "User-Agent": "crcr-actions"}
     data = None
     if body is not None:
-        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        data = encode(body)
         headers["Content-Type"] = "application/json"
     if bearer is not None:
         headers["Authorization"] = f"Bearer {bearer}"
@@ -101,6 +108,11 @@ def request_json(
         raise result
     answer: Answer = result
     return answer
+
+
+def encode(body: object) -> bytes:
+    """JSON as it goes over the wire. Half a surrogate pair has no bytes, and becomes a question mark."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
 _PROXY_HINT = "check the address, and HTTPS_PROXY and NO_PROXY of the runner"
@@ -123,7 +135,10 @@ def _exchange(request: urllib.request.Request, seconds: float) -> object:
         if isinstance(error.reason, ssl.SSLError):
             return TransportError(f"TLS failed: {error.reason}", _TLS_HINT)
         return TransportError(f"connection failed: {error.reason}", _PROXY_HINT)
-    except (OSError, HTTPException, ValueError) as error:
+    except ValueError:
+        # http.client refuses a header with a line end in it, and its text quotes the header: a secret.
+        return TransportError("the address or the token has characters that HTTP does not allow")
+    except (OSError, HTTPException) as error:
         return TransportError(f"connection broke: {type(error).__name__}: {error}", _PROXY_HINT)
 
 

@@ -5,6 +5,7 @@ Reading treats the file as hostile: it may have passed through a job that ran a 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -29,13 +30,22 @@ D = TypeVar("D", bound=Document)
 
 
 def save(document: Document, folder: Path) -> Path:
-    """Write the document whole or not at all, and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the document whole or not at all, and return its path. Raises DocumentError."""
     path = folder / document.FILE
     value = {"document": document.FILE, "version": document.VERSION, **dump(document)}
     unfinished = path.with_name(path.name + f".{os.getpid()}.tmp")
-    unfinished.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        raise DocumentError(
+            f"{document.FILE} cannot be written.",
+            seen=f"{path}: {error}",
+            fix="name a folder that can be written with --run-dir, or make room on its disk",
+        ) from error
     return path
 
 
@@ -47,6 +57,12 @@ def load(cls: type[D], folder: Path) -> D:
 def load_file(cls: type[D], path: Path) -> D:
     """Read the document from a path. Raises DocumentError when it is missing, broken or of another version."""
     try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise DocumentError(
+                f"{cls.FILE} cannot be read.",
+                seen=f"{path} is not a plain file",
+                fix=f"remove it, and run `crcr {cls.WRITTEN_BY}` again",
+            )
         if path.stat().st_size > MAX_DOCUMENT_BYTES:
             raise DocumentError(
                 f"{cls.FILE} is too large to be read.",
@@ -65,13 +81,15 @@ def load_file(cls: type[D], path: Path) -> D:
             f"{cls.FILE} cannot be read.", seen=f"{path}: {error}", fix=f"run `crcr {cls.WRITTEN_BY}` again"
         ) from error
     version = value.get("version") if isinstance(value, dict) else None
-    if version != cls.VERSION:
+    if version is True or version != cls.VERSION:
         raise DocumentError(
             f"{cls.FILE} was written by another version of this toolkit.",
             seen=f"version {show(version)} in {path}; this toolkit reads version {cls.VERSION}",
             fix="pin every step of the workflow file to the same commit of the toolkit",
         )
     try:
+        if value.get("document") != cls.FILE:
+            raise ShapeError("document", show(value.get("document")), cls.FILE)
         return parse(cls, value)
     except ShapeError as error:
         raise DocumentError(

@@ -9,18 +9,24 @@ from relay_client.protocol import vocabulary as words
 from relay_client.protocol.callback import FailedTest
 from relay_client.protocol.shape import member
 
+# Whoever writes evidence may be hostile: no number in it makes the report long, or its sums unreadable.
+MAX_SHARDS = 1_024
+_MAX_TESTS = 10_000_000
+
 
 @dataclass(frozen=True)
 class Counts:
     """planned = passed + failed + skipped + xfailed + crashed + lost, always."""
 
-    planned: int = member("Tests the plan owes", minimum=0)
-    passed: int = member("", minimum=0)
-    failed: int = member("Includes errors in set-up and tear-down, and unexpected passes", minimum=0)
-    skipped: int = member("", minimum=0)
-    xfailed: int = member("Expected failures that failed", minimum=0)
-    crashed: int = member("Started, and the process died before they ended", minimum=0)
-    lost: int = member("Never started", minimum=0)
+    planned: int = member("Tests the plan owes", minimum=0, maximum=_MAX_TESTS)
+    passed: int = member("", minimum=0, maximum=_MAX_TESTS)
+    failed: int = member(
+        "Includes errors in set-up and tear-down, and unexpected passes", minimum=0, maximum=_MAX_TESTS
+    )
+    skipped: int = member("", minimum=0, maximum=_MAX_TESTS)
+    xfailed: int = member("Expected failures that failed", minimum=0, maximum=_MAX_TESTS)
+    crashed: int = member("Started, and the process died before they ended", minimum=0, maximum=_MAX_TESTS)
+    lost: int = member("Never started", minimum=0, maximum=_MAX_TESTS)
 
     def add_up(self) -> bool:
         done = self.passed + self.failed + self.skipped + self.xfailed + self.crashed + self.lost
@@ -41,8 +47,8 @@ class Evidence:
     torch_git_version: Optional[str] = member(
         "torch.version.git_version as the test process itself saw it; null when it never got that far"
     )
-    shard: int = member("1-based", minimum=1)
-    shards: int = member("How many the plan has", minimum=1)
+    shard: int = member("1-based", minimum=1, maximum=MAX_SHARDS)
+    shards: int = member("How many the plan has", minimum=1, maximum=MAX_SHARDS)
     counts: Counts = member("Results by kind")
     broken_files: tuple[str, ...] = member("Files that could not be collected")
     failures: tuple[FailedTest, ...] = member(

@@ -9,7 +9,10 @@ from typing import Any, Optional
 from . import vocabulary as words
 from .shape import ShapeError, member, parse, show
 
-_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)"
+_SOME_TEXT = r"[\s\S]+"
+_SOME_TEXT_EXPECTS = "text that is not empty"
+_CLOCK = r"[0-9]{2}:[0-9]{2}"
+_TIME = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_CLOCK}:[0-9]{{2}}(\.[0-9]{{1,9}})?(Z|[+-]{_CLOCK})"
 _TIME_EXPECTS = "an ISO-8601 time with a zone, such as 2026-12-01T08:00:00Z"
 
 
@@ -41,10 +44,12 @@ class WorkflowReport:
     """The state of one dashboard row: which job of which run, and how it stands."""
 
     status: str = member("in_progress, then completed", one_of=words.STATUSES)
-    name: str = member("Name of the workflow", pattern=r".+", expects="text that is not empty")
-    job_name: str = member("Name of the row", pattern=r".+", expects="text that is not empty")
-    check_run_id: str = member("Opaque, the same in both callbacks", pattern=r".+", expects="text")
-    run_id: str = member("Run of the CI system", pattern=r".+", expects="text that is not empty")
+    name: str = member("Name of the workflow", pattern=_SOME_TEXT, expects=_SOME_TEXT_EXPECTS)
+    job_name: str = member("Name of the row", pattern=_SOME_TEXT, expects=_SOME_TEXT_EXPECTS)
+    check_run_id: str = member(
+        "Opaque, the same in both callbacks", pattern=_SOME_TEXT, expects=_SOME_TEXT_EXPECTS
+    )
+    run_id: str = member("Run of the CI system", pattern=_SOME_TEXT, expects=_SOME_TEXT_EXPECTS)
     run_attempt: int = member("1 for the first attempt", default=1, minimum=1, digits_accepted=True)
     url: Optional[str] = member("Page of the run", default=None)
     conclusion: Optional[str] = member("Null while in progress", default=None, one_of=words.CONCLUSIONS)
@@ -66,7 +71,9 @@ class CallbackBody:
     """The body of `POST /github/callback`."""
 
     event_type: str = member("Echoed from the dispatch", one_of=words.EVENT_TYPES)
-    delivery_id: str = member("Echoed from the dispatch", pattern=r".{1,128}", expects="text")
+    delivery_id: str = member(
+        "Echoed from the dispatch", pattern=r"[\s\S]{1,128}", expects="text of 1 to 128 characters"
+    )
     payload: Mapping[str, Any] = member("The upstream webhook body, echoed")
     workflow: WorkflowReport = member("The row")
 

@@ -71,7 +71,9 @@ class PullRequestEvent:
 class PushEvent:
     """A `push` webhook. A deleted ref has `deleted: true` and an `after` of forty zeros."""
 
-    ref: str = member("Full ref name", pattern=r"refs/.+", expects="a ref that starts with refs/")
+    ref: str = member(
+        "Full ref name", pattern=r"refs/[^\x00-\x20\x7f]+", expects="a ref that starts with refs/"
+    )
     after: str = member("Commit after the push", pattern=words.SHA_PATTERN, expects=words.SHA_EXPECTS)
     repository: Repository = member("The upstream repository")
     before: str = member(

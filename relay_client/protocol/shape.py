@@ -3,12 +3,16 @@
 A dataclass declares its members with `member(...)`. One declaration gives the parser, the serialiser
 and the schema, so the three cannot disagree. Unknown members are ignored: the wire grows by optional
 fields, and yesterday's reader must accept tomorrow's writer.
+
+Patterns are written so that Python's `re` and ECMA 262 (what JSON Schema asks for) read them alike: [0-9]
+for \\d, [\\s\\S] for "any character".
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import typing
 from collections.abc import Mapping
@@ -18,6 +22,8 @@ from typing import Any, Optional, TypeVar, Union
 T = TypeVar("T")
 
 _SHOWN_CHARACTERS = 100
+# Beyond this a whole number does not survive every JSON reader (RFC 7493, 2.2).
+_LARGEST_INTEGER = 2**53 - 1
 
 
 class ShapeError(ValueError):
@@ -42,6 +48,7 @@ class Rule:
     pattern: Optional[str] = None
     expects: Optional[str] = None
     minimum: Optional[int] = None
+    maximum: Optional[int] = None
     max_length: Optional[int] = None
     digits_accepted: bool = False
     omit_none: bool = False
@@ -55,6 +62,7 @@ def member(
     pattern: Optional[str] = None,
     expects: Optional[str] = None,
     minimum: Optional[int] = None,
+    maximum: Optional[int] = None,
     max_length: Optional[int] = None,
     digits_accepted: bool = False,
     omit_none: bool = False,
@@ -63,7 +71,7 @@ def member(
     `max_length` counts characters or items; `digits_accepted` also takes an integer written as text;
     `omit_none` leaves the member out of the JSON instead of writing null.
     """
-    rule = Rule(doc, one_of, pattern, expects, minimum, max_length, digits_accepted, omit_none)
+    rule = Rule(doc, one_of, pattern, expects, minimum, maximum, max_length, digits_accepted, omit_none)
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 
@@ -73,6 +81,8 @@ def show(value: object) -> str:
         return "nothing"
     try:
         text = json.dumps(value)
+    except RecursionError:
+        text = f"a {type(value).__name__}, nested too deeply to be shown"
     except (TypeError, ValueError):
         text = ascii(value)
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
@@ -96,7 +106,7 @@ def parse(cls: type[T], value: object, where: str = "") -> T:
 
 
 def dump(instance: object) -> Any:
-    """The JSON value of an instance: members in declaration order."""
+    """The JSON value of an instance: members in declaration order, free JSON as it is."""
     if dataclasses.is_dataclass(instance) and not isinstance(instance, type):
         return {
             field.name: dump(getattr(instance, field.name))
@@ -105,9 +115,7 @@ def dump(instance: object) -> Any:
         }
     if isinstance(instance, tuple):
         return [dump(item) for item in instance]
-    if isinstance(instance, Mapping):
-        return {key: dump(item) for key, item in instance.items()}
-    return instance
+    return instance  # a scalar, or free JSON
 
 
 def json_schema(cls: type[Any], title: str) -> dict[str, Any]:
@@ -145,50 +153,58 @@ _SCALARS: dict[Any, tuple[tuple[type, ...], str, str]] = {
 
 def _parse_value(hint: Any, rule: Rule, found: object, path: str) -> Any:
     inner = _optional_of(hint)
-    if inner is not None:
-        return None if found is None else _parse_value(inner, rule, found, path)
-    if hint is Any:
-        return found
-    if dataclasses.is_dataclass(hint):
-        return parse(typing.cast(Any, hint), found, path)
-    origin = typing.get_origin(hint)
-    if origin is tuple:
-        return _parse_items(hint, rule, found, path)
-    if origin is not None and issubclass(origin, Mapping):
+    if inner is not None and found is None:
+        return None
+    kind = hint if inner is None else inner
+    if dataclasses.is_dataclass(kind):
+        return parse(typing.cast(Any, kind), found, path)
+    allowed = _allowed(hint, rule)
+    if typing.get_origin(kind) is tuple:
+        return _parse_items(typing.get_args(kind)[0], rule, found, path, allowed)
+    if typing.get_origin(kind) is not None:  # Mapping[str, Any]: free JSON
         if not isinstance(found, Mapping):
-            raise ShapeError(path, show(found), "a JSON object")
-        item_hint = typing.get_args(hint)[1]
-        return {key: _parse_value(item_hint, Rule(""), item, f"{path}.{key}") for key, item in found.items()}
-    return _parse_scalar(hint, rule, found, path)
+            raise ShapeError(path, show(found), allowed)
+        return found
+    return _parse_scalar(kind, rule, found, path, allowed)
 
 
-def _parse_items(hint: Any, rule: Rule, found: object, path: str) -> tuple[Any, ...]:
+def _parse_items(item_hint: Any, rule: Rule, found: object, path: str, allowed: str) -> tuple[Any, ...]:
     if not isinstance(found, (list, tuple)) or (rule.max_length is not None and len(found) > rule.max_length):
         seen = f"{len(found)} items" if isinstance(found, (list, tuple)) else show(found)
-        raise ShapeError(path, seen, _allowed(hint, rule))
-    item_hint = typing.get_args(hint)[0]
+        raise ShapeError(path, seen, allowed)
     return tuple(_parse_value(item_hint, Rule(""), item, f"{path}[{i}]") for i, item in enumerate(found))
 
 
-def _parse_scalar(hint: Any, rule: Rule, found: object, path: str) -> Any:
+def _parse_scalar(hint: Any, rule: Rule, found: object, path: str, allowed: str) -> Any:
     accepted, _, _ = _SCALARS[hint]
     if rule.digits_accepted and isinstance(found, str) and re.fullmatch(r"[0-9]{1,18}", found):
         found = int(found)
+    if hint is int and isinstance(found, float) and found.is_integer():
+        found = int(found)  # JSON has one kind of number: 3.0 is a whole one
     wrong = (
         not isinstance(found, accepted)
         or (isinstance(found, bool) and hint is not bool)
+        or (isinstance(found, float) and not math.isfinite(found))  # Python's reader takes NaN for JSON
         or (isinstance(found, str) and not _text_fits(rule, found))
         or (rule.minimum is not None and isinstance(found, (int, float)) and found < rule.minimum)
     )
     if wrong:
-        raise ShapeError(path, show(found), _allowed(hint, rule))
+        raise ShapeError(path, show(found), allowed)
+    largest = _largest(hint, rule)
+    if largest is not None and abs(typing.cast(int, found)) > largest:
+        raise ShapeError(path, show(found), f"{allowed}, at most {largest}")
     return found
+
+
+def _largest(hint: Any, rule: Rule) -> Optional[int]:
+    """The largest absolute value of a whole number."""
+    return (rule.maximum or _LARGEST_INTEGER) if hint is int else None
 
 
 def _text_fits(rule: Rule, text: str) -> bool:
     return (
         (not rule.one_of or text in rule.one_of)
-        and (rule.pattern is None or re.fullmatch(rule.pattern, text, re.DOTALL) is not None)
+        and (rule.pattern is None or re.fullmatch(rule.pattern, text) is not None)
         and (rule.max_length is None or len(text) <= rule.max_length)
     )
 
@@ -213,6 +229,11 @@ def _allowed(hint: Any, rule: Rule) -> str:
     return words
 
 
+def _digits_pattern(rule: Rule) -> str:
+    """Digits as `parse` takes them: eighteen at most, and a value of one or more where the rule asks for it."""
+    return "^(?=0*[1-9])[0-9]{1,18}$" if rule.minimum == 1 else "^[0-9]{1,18}$"
+
+
 def _object_schema(cls: type[Any]) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
     fields = dataclasses.fields(cls)
@@ -231,8 +252,6 @@ def _value_schema(hint: Any, rule: Rule) -> dict[str, Any]:
             **described,
             "anyOf": [_value_schema(inner, dataclasses.replace(rule, doc="")), {"type": "null"}],
         }
-    if hint is Any:
-        return described
     if dataclasses.is_dataclass(hint):
         return {**described, **_object_schema(typing.cast(Any, hint))}
     origin = typing.get_origin(hint)
@@ -245,8 +264,7 @@ def _value_schema(hint: Any, rule: Rule) -> dict[str, Any]:
             **limit,
         }
     if origin is not None:
-        values = _value_schema(typing.get_args(hint)[1], Rule(""))
-        return {**described, "type": "object", "additionalProperties": values or True}
+        return {**described, "type": "object"}
     return {**described, **_scalar_schema(hint, rule)}
 
 
@@ -256,10 +274,13 @@ def _scalar_schema(hint: Any, rule: Rule) -> dict[str, Any]:
         schema["enum"] = list(rule.one_of)
     if rule.pattern is not None:
         schema["pattern"] = f"^(?:{rule.pattern})$"
+    largest = _largest(hint, rule)
+    if largest is not None:
+        schema["minimum"], schema["maximum"] = -largest, largest
     if rule.minimum is not None:
         schema["minimum"] = rule.minimum
     if rule.max_length is not None:
         schema["maxLength"] = rule.max_length
     if rule.digits_accepted:
-        return {"anyOf": [schema, {"type": "string", "pattern": "^[0-9]{1,18}$"}]}
+        return {"anyOf": [schema, {"type": "string", "pattern": _digits_pattern(rule)}]}
     return schema

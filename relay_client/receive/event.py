@@ -21,6 +21,7 @@ from relay_client.protocol.dispatch import (
 from relay_client.protocol.shape import ShapeError, parse, show
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
+MAX_EVENT_DEPTH = 64  # GitHub's webhooks have less than ten levels
 # GitHub documents 64 KB and does not say how it counts; twice that is certainly not GitHub's.
 MAX_ENVELOPE_BYTES = 2 * words.MAX_CLIENT_PAYLOAD_BYTES
 
@@ -88,7 +89,26 @@ def _read_event(path: Optional[Path]) -> dict[str, object]:
         raise NoEvent(
             "The event file holds no event.", seen=show(event), fix="the file must hold a JSON object"
         )
+    if _deeper_than(MAX_EVENT_DEPTH, event):
+        raise NoEvent(
+            "The event file holds no event of GitHub's.",
+            seen=f"{path}: objects and arrays in more than {MAX_EVENT_DEPTH} levels",
+            fix="name the file that GITHUB_EVENT_PATH names",
+        )
     return event
+
+
+def _deeper_than(limit: int, value: object) -> bool:
+    """Whether JSON is nested in more levels, found without recursion: whoever handles it later may recurse."""
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            item
+            for node in level
+            if isinstance(node, (dict, list))
+            for item in (node.values() if isinstance(node, dict) else node)
+        ]
+    return bool(level)
 
 
 def _members(event: dict[str, object]) -> str:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relay_client.documents.document import D, load_file
-from relay_client.documents.evidence import Evidence
+from relay_client.documents.evidence import MAX_SHARDS, Evidence
 from relay_client.documents.failure import Failure
 from relay_client.errors import DocumentError, UsageError
 from relay_client.protocol.shape import show
 
-MAX_SHARDS = 1_024
 _JOB_RESULTS = ("success", "failure", "cancelled", "skipped")
 
 
@@ -51,8 +50,6 @@ def _load_all(cls: type[D], folder: Path, unreadable: list[str]) -> list[D]:
     found: list[D] = []
     for path in sorted(folder.rglob(cls.FILE))[:MAX_SHARDS]:
         try:
-            if path.is_symlink() or not path.is_file():
-                raise DocumentError("It is not a plain file.")
             found.append(load_file(cls, path))
         except DocumentError as error:
             unreadable.append(

@@ -10,7 +10,7 @@ from typing import Optional
 
 from relay_client.documents.document import save
 from relay_client.documents.report import Report, Sent, Verdict
-from relay_client.errors import RelayRefused, RelayUnreachable, UsageError, VerdictNotSuccess
+from relay_client.errors import RelayRefused, RelayUnreachable, TokenError, UsageError, VerdictNotSuccess
 from relay_client.protocol import vocabulary as words
 from relay_client.protocol.callback import CallbackBody, FailedTest, WorkflowReport
 from relay_client.protocol.dispatch import tested_commit
@@ -19,6 +19,7 @@ from relay_client.receive.decide import decide
 from relay_client.receive.event import ReceivedDispatch, read_dispatch
 from relay_client.report.deliver import deliver, explain
 from relay_client.report.evidence import read_evidence, read_job_results
+from relay_client.report.size import fit
 from relay_client.report.summary import write_summary
 from relay_client.report.verdict import conclude, failed_tests, reason_of
 from relay_client.runner.commands import Commands
@@ -80,16 +81,19 @@ def run(options: ReportOptions, context: RunContext, commands: Commands) -> None
         return
     verdict, failures = _verdict(options, context, dispatch)
     body = _body(options, context, dispatch, verdict, failures)
-    commands.line(f"Reporting {options.status} of row {options.row} to {options.relay_url}")
-    sent = deliver(options.relay_url, body, lambda: _token(options, context, commands))
-
     folder = context.run_folder(options.run_dir)
+    commands.output("conclusion", verdict.conclusion if verdict else "")
+    commands.line(f"Reporting {options.status} of row {options.row} to {options.relay_url}")
+    try:
+        sent = deliver(options.relay_url, body, lambda: _token(options, context, commands))
+    except TokenError:
+        commands.output("delivery", "undelivered")
+        _keep(body, options, folder, commands)
+        raise
     report = Report(options.row, body.workflow.check_run_id, sent, verdict)
     save(report, folder)
     if sent.delivery == "undelivered":
-        commands.output("outbox", str(_keep(body, options, folder)))
-        commands.output("outbox-name", f"crcr-outbox-{body.workflow.check_run_id}-{options.status}")
-    commands.output("conclusion", verdict.conclusion if verdict else "")
+        _keep(body, options, folder, commands)
     commands.output("delivery", sent.delivery)
     write_summary(commands, report, tested_commit(dispatch.event), failures)
     _say_delivery(sent, options, commands)
@@ -147,7 +151,7 @@ def _body(
             failed_tests_detail=failures or None,
         )
     envelope = dispatch.envelope
-    return CallbackBody(envelope.event_type, envelope.delivery_id, envelope.payload, workflow)
+    return fit(CallbackBody(envelope.event_type, envelope.delivery_id, envelope.payload, workflow))
 
 
 def _token(options: ReportOptions, context: RunContext, commands: Commands) -> str:
@@ -156,14 +160,15 @@ def _token(options: ReportOptions, context: RunContext, commands: Commands) -> s
     return token
 
 
-def _keep(body: CallbackBody, options: ReportOptions, folder: Path) -> Path:
+def _keep(body: CallbackBody, options: ReportOptions, folder: Path, commands: Commands) -> None:
     """Put what could not be delivered into the outbox. No token is in it."""
     outbox = folder / "outbox"
     outbox.mkdir(parents=True, exist_ok=True)
     letter = {"url": options.relay_url, "audience": options.audience, "body": dump(body)}
     path = outbox / f"{body.workflow.check_run_id}-{body.workflow.status}.json"
-    path.write_text(json.dumps(letter, indent=2) + "\n", encoding="utf-8")
-    return outbox
+    path.write_text(json.dumps(letter) + "\n", encoding="utf-8")
+    commands.output("outbox", str(outbox))
+    commands.output("outbox-name", f"crcr-outbox-{body.workflow.check_run_id}-{options.status}")
 
 
 def _say_delivery(sent: Sent, options: ReportOptions, commands: Commands) -> None:

@@ -18,6 +18,7 @@ from relay_client.runner.context import RunContext
 
 # GitHub refuses a step summary above 1 MiB; what is cut here is in the documents.
 MAX_SUMMARY_BYTES = 1024 * 1024
+_CUT = "\n\n… cut here\n"
 _MAX_ANNOTATION_CHARACTERS = 4_000
 
 
@@ -90,12 +91,11 @@ class Commands:
         path = self._environment.get("GITHUB_STEP_SUMMARY")
         if path:
             room = MAX_SUMMARY_BYTES - (Path(path).stat().st_size if Path(path).exists() else 0)
-            data = markdown.encode()
-            if len(data) + 1 > room:
-                data = (
-                    data[: max(room - 80, 0)].decode(errors="ignore").encode() + "\n\n… cut here\n".encode()
-                )
-            self._append("GITHUB_STEP_SUMMARY", data.decode() + "\n")
+            text = _unicode(markdown) + "\n"
+            if len(text.encode()) > room:
+                kept = room - len(_CUT.encode())
+                text = text.encode()[:kept].decode(errors="ignore") + _CUT if kept >= 0 else ""
+            self._append("GITHUB_STEP_SUMMARY", text)
 
     def _annotate(self, kind: str, text: str, title: str, file: str = "", line: int = 0) -> None:
         if not self._github:
@@ -116,20 +116,21 @@ class Commands:
                 fix="run the step in a GitHub Actions job",
             )
         with Path(path).open("a", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.write(_unicode(text))
 
     def _write(self, text: str) -> None:
-        self._stream.write(text + "\n")
+        self._stream.write(_unicode(text) + "\n")
         self._stream.flush()
+
+
+_MARKUP = {ord(character): f"&#{ord(character)};" for character in "\\`*_{}[]()#+-.!|~@:/$"}
+_MARKUP.update({ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"})
 
 
 def markdown_text(text: str) -> str:
     """A stranger's words inside a Markdown line: nothing in it is markup, a mention or HTML."""
     one_line = " ".join(text.split())
-    escaped = one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    for character in "\\`*_{}[]()#+-.!|~@:/":
-        escaped = escaped.replace(character, f"&#{ord(character)};")
-    return escaped
+    return one_line.translate(_MARKUP)
 
 
 def markdown_block(text: str) -> str:
@@ -141,6 +142,11 @@ def markdown_block(text: str) -> str:
         longest = max(longest, run)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}"
+
+
+def _unicode(text: str) -> str:
+    """Text that has bytes. JSON may hold half a surrogate pair, which no file and no log takes."""
+    return text.encode(errors="replace").decode()
 
 
 def _escape_data(text: str) -> str:

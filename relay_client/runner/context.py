@@ -58,7 +58,7 @@ def read_context(environment: Mapping[str, str]) -> RunContext:
         workflow=environment.get("GITHUB_WORKFLOW", ""),
         job=environment.get("GITHUB_JOB", ""),
         run_id=environment.get("GITHUB_RUN_ID", ""),
-        run_attempt=int(attempt) if attempt.isdigit() and int(attempt) > 0 else 1,
+        run_attempt=int(attempt) if attempt.isdecimal() and int(attempt) > 0 else 1,
         repository=environment.get("GITHUB_REPOSITORY", ""),
         server_url=environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/"),
         event_name=environment.get("GITHUB_EVENT_NAME", ""),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 from relay_client.errors import RemoteUnreachable, UsageError
 from relay_client.runner.process import scrubbed
@@ -48,38 +50,42 @@ class Git:
     def __call__(self, *arguments: str, deadline_seconds: float = 60) -> GitAnswer:
         """Run `git ARGUMENTS`. Raises RemoteUnreachable past the deadline, UsageError without git."""
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 ["git", *arguments],
                 cwd=self._repository,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=deadline_seconds,
-                check=False,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
             )
         except FileNotFoundError:
             raise UsageError(
                 "git is not installed.", seen="no `git` on PATH", fix="install git on the runner or image"
             ) from None
-        except subprocess.TimeoutExpired:
-            raise RemoteUnreachable(
-                f"git {arguments[0]} did not end.",
-                seen=f"no end after {deadline_seconds:.0f} s",
-                fix="check the network to the remote, or raise `timeout-minutes` of the checkout",
-            ) from None
+        with process:
+            try:
+                output, error = process.communicate(timeout=deadline_seconds)
+            except subprocess.TimeoutExpired:
+                raise RemoteUnreachable(
+                    f"git {arguments[0]} did not end.",
+                    seen=f"no end after {deadline_seconds:.0f} s",
+                    fix="check the network to the remote, or raise `timeout-minutes` of the checkout",
+                ) from None
+            finally:
+                if process.poll() is None:
+                    # With git go its helpers: one that waits for the network keeps the pipes open.
+                    os.killpg(process.pid, signal.SIGKILL)
         return GitAnswer(
-            done.returncode,
-            done.stdout.decode("utf-8", errors="replace"),
-            done.stderr.decode("utf-8", errors="replace"),
+            process.returncode,
+            output.decode("utf-8", errors="replace"),
+            error.decode("utf-8", errors="replace"),
         )
 
 
 def without_credentials(url: str) -> str:
     """A remote's address for logs and documents."""
-    parts = urlsplit(url)
-    if not parts.hostname or "@" not in parts.netloc:
-        return url
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@", r"\1", url)
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -87,7 +93,14 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     result = scrubbed(environment)
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         result.pop(name, None)
-    count = int(result.get("GIT_CONFIG_COUNT", "0") or 0)
+    given = result.get("GIT_CONFIG_COUNT") or "0"
+    if not given.isdecimal():
+        raise UsageError(
+            "GIT_CONFIG_COUNT is not a number.",
+            seen=f"GIT_CONFIG_COUNT={given}",
+            fix="set it to how many GIT_CONFIG_KEY_<n> there are, or take it out of the environment",
+        )
+    count = int(given)
     for name, value in _SETTINGS.items():
         result[f"GIT_CONFIG_KEY_{count}"] = name
         result[f"GIT_CONFIG_VALUE_{count}"] = value

@@ -105,7 +105,8 @@ def read_options(cls: type[O], given: Mapping[str, Optional[str]], environment: 
     for field in dataclasses.fields(typing.cast(Any, cls)):
         text = given.get(field.name)
         if text is None:
-            text = environment.get(variable(field.name)) or None
+            text = environment.get(variable(field.name), "")
+            text = text if text.strip() else None
         if text is None:
             if field.default is MISSING:
                 raise UsageError(
@@ -138,7 +139,10 @@ def _convert(name: str, hint: Any, rule: OptionRule, text: str) -> Any:
             raise _wrong(name, text, "a number above 0")
         return number
     if hint is Path:
-        return Path(text).expanduser()
+        try:
+            return Path(text).expanduser()
+        except RuntimeError:
+            raise _wrong(name, text, "a path; the home folder of ~ is not known here") from None
     return _checked(name, rule, text.strip())
 
 

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
+import selectors
 import signal
 import subprocess
-import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Optional, TextIO
+from typing import Optional, TextIO
 
 _CREDENTIAL_PREFIXES = ("ACTIONS_", "CRCR_", "INPUT_")
-_CREDENTIALS = frozenset({"GITHUB_TOKEN", "GH_TOKEN"})
+_CREDENTIALS = frozenset({"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN"})
 # Files through which a process could speak to the runner in our step's name.
 _RUNNER_FILES = frozenset(
     {
@@ -32,6 +31,11 @@ _RUNNER_FILES = frozenset(
     }
 )
 _TAIL_LINES = 200
+_LONGEST_LINE_BYTES = 65_536
+_READ_BYTES = 65_536
+_POLL_SECONDS = 0.1
+# How long a process's own children may go on writing after it has ended.
+_LINGER_SECONDS = 1.0
 _KILL_GRACE_SECONDS = 5.0
 
 
@@ -90,64 +94,79 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            bufsize=0,
             start_new_session=True,
         )
-        tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        lines = _lines_of(process.stdout)
-        timed_out = False
+        output = _Output(tuple(target for target in (stream, file) if target is not None))
+        in_time = False
         try:
-            timed_out = not _pump(lines, process, started + deadline_seconds, tail, stream, file)
+            in_time = _pump(process, output, started + deadline_seconds)
         finally:
             _end_group(process)
-        exit_code = process.returncode
-        return Completed(None if timed_out else exit_code, time.monotonic() - started, tuple(tail))
+            output.end()
+            if process.stdout is not None:
+                process.stdout.close()
+        exit_code = process.returncode if in_time else None
+        return Completed(exit_code, time.monotonic() - started, tuple(output.tail))
 
 
-def _pump(
-    lines: queue.Queue[Optional[str]],
-    process: subprocess.Popen[bytes],
-    deadline: float,
-    tail: deque[str],
-    stream: Optional[TextIO],
-    file: Optional[TextIO],
-) -> bool:
-    """Forward output until the process has ended. False when the deadline came first."""
-    while True:
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            return False
-        try:
-            line = lines.get(timeout=min(remaining, 0.5))
-        except queue.Empty:
-            # A background child may hold the pipe open after the process itself has ended.
-            if process.poll() is not None:
+class _Output:
+    """Bytes in, lines out: to the targets as they come, and the last ones kept."""
+
+    def __init__(self, targets: Sequence[TextIO]) -> None:
+        self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._targets = targets
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        for line in whole:
+            self._line(line)
+        # A process that never ends its line must not fill our memory.
+        while len(self._rest) >= _LONGEST_LINE_BYTES:
+            self._line(self._rest[:_LONGEST_LINE_BYTES])
+            self._rest = self._rest[_LONGEST_LINE_BYTES:]
+
+    def end(self) -> None:
+        """What stands in a line that was never ended: often the name of the test that hung."""
+        if self._rest:
+            self._line(self._rest)
+            self._rest = b""
+
+    def _line(self, raw: bytes) -> None:
+        line = raw.decode("utf-8", errors="replace").rstrip("\r")
+        self.tail.append(line)
+        for target in self._targets:
+            target.write(line + "\n")
+            target.flush()
+
+
+def _pump(process: subprocess.Popen[bytes], output: _Output, deadline: float) -> bool:
+    """Forward output until the process has ended. False when the deadline came first.
+
+    The pipe may stay open longer than the process lives: a daemon it left holds the other end. Then what is
+    there is read, for a moment, and no more is waited for.
+    """
+    pipe = process.stdout
+    if pipe is None:
+        return False
+    ended: Optional[float] = None
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while (now := time.monotonic()) < deadline:
+            if ended is None and process.poll() is not None:
+                ended = now
+            readable = selector.select(0 if ended is not None else min(deadline - now, _POLL_SECONDS))
+            data = os.read(pipe.fileno(), _READ_BYTES) if readable else b""
+            if data:
+                output.feed(data)
+            if ended is not None and (not data or now - ended > _LINGER_SECONDS):
                 return True
-            continue
-        if line is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=max(deadline - time.monotonic(), 0.1))
-                return True
-            return False
-        tail.append(line)
-        for target in (stream, file):
-            if target is not None:
-                target.write(line + "\n")
-                target.flush()
-
-
-def _lines_of(pipe: Optional[IO[bytes]]) -> queue.Queue[Optional[str]]:
-    """Read a pipe in a thread of its own; None marks its end."""
-    lines: queue.Queue[Optional[str]] = queue.Queue(maxsize=10_000)
-
-    def read() -> None:
-        if pipe is not None:
-            with contextlib.suppress(ValueError, OSError):
-                for raw in pipe:
-                    lines.put(raw.decode("utf-8", errors="replace").rstrip("\r\n"))
-        lines.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    return lines
+            if readable and not data:  # the pipe is closed, the process not yet gone
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=max(deadline - time.monotonic(), 0.01))
+                return process.returncode is not None
+    return False
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
@@ -158,9 +177,6 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             process.wait(timeout=_KILL_GRACE_SECONDS)
     _signal_group(process, signal.SIGKILL)
     process.wait()
-    if process.stdout is not None:
-        with contextlib.suppress(OSError, ValueError):
-            process.stdout.close()
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:

@@ -6,6 +6,7 @@ A token lives five minutes: mint one for each send, never keep one.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from relay_client.http import Answer, TransportError, request_json
 
 REQUEST_URL = "ACTIONS_ID_TOKEN_REQUEST_URL"
 REQUEST_TOKEN = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"  # noqa: S105 - the name of a variable
+_JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 1.0
 
@@ -62,7 +64,7 @@ def _ask(address: str, secret: str, deadline: float) -> Answer:
 
 def _token_of(answer: Answer) -> str:
     token = answer.body.get("value") if isinstance(answer.body, dict) else None
-    if answer.status == 200 and isinstance(token, str) and token.count(".") == 2:
+    if answer.status == 200 and isinstance(token, str) and _JWT.fullmatch(token):
         return token
     # The body of a good answer is a secret: say only what kind of thing it was.
     kind = "JSON without a token in `value`" if answer.body is not None else "no JSON"

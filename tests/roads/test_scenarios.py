@@ -148,5 +148,17 @@ def test_a_test_that_junit_misses_is_no_proof(pull_request: Played, tmp_path: Pa
     assert sum(junit_counts(artifacts).values()) == shown.row["total"] - 1
 
 
+def test_a_plan_that_owes_more_than_was_run_is_no_proof(pull_request: Played, tmp_path: Path) -> None:
+    """Row and JUnit agree with each other, and a test is missing in both."""
+    (shown,) = pull_request.shown
+    artifacts = copied(shown, tmp_path)
+    (path,) = artifacts.rglob("plan.json")
+    plan = json.loads(path.read_text(encoding="utf-8"))
+    plan["tests"].append("tests/test_host.py::TestHost::test_never_run")
+    path.write_text(json.dumps(plan), encoding="utf-8")
+    found = problems(shown.step, shown.row, replace(shown.run, artifacts=artifacts))
+    assert any("tests were planned" in problem for problem in found)
+
+
 def copied(shown: Shown, folder: Path) -> Path:
     return Path(shutil.copytree(shown.run.artifacts, folder / "artifacts"))

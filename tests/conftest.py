@@ -1,0 +1,1 @@
+"""Its place makes `tests/` a folder that every test can import helpers from."""
