@@ -13,7 +13,8 @@ WHEELS := .cache/wheels/$(subst =,-,$(TORCH))
 TEST_REQUIREMENTS := pytest==9.2.0 expecttest numpy setuptools
 
 # The runner side promises Python 3.9 (RHEL 9). Its tests run there too, with nothing but pytest installed.
-OLDEST_PYTHON ?= $(firstword $(shell command -v python3.9) $(wildcard $(HOME)/.pyenv/versions/3.9*/bin/python3.9))
+OLDEST_PYTHON ?= $(shell for python in python3.9 $(wildcard $(HOME)/.pyenv/versions/3.9*/bin/python3.9); do \
+	$$python -c '' 2>/dev/null && { echo $$python; break; }; done)
 OLDEST_VENV := .cache/python3.9
 
 .PHONY: help demo test test-oldest test-unit lint generate wheels setup setup-dev clean

@@ -145,6 +145,11 @@ def _exchange(request: urllib.request.Request, seconds: float) -> object:
 def _answer(status: int, headers: Message, data: bytes) -> object:
     if len(data) > MAX_ANSWER_BYTES:
         return TransportError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
+    announced = headers.get("Content-Length", "")
+    if announced.isascii() and announced.isdecimal() and len(data) < int(announced):
+        return TransportError(
+            f"connection broke: the answer ended after {len(data)} of {announced} bytes", _PROXY_HINT
+        )
     text = data.decode("utf-8", errors="replace")
     try:
         body = json.loads(text)

@@ -90,7 +90,7 @@ def test_an_answer_without_a_token_is_described_and_not_quoted(
 
 
 def test_a_service_that_recovers_gives_the_token(server: LocalServer) -> None:
-    server.answer(PATH, lambda handler: None, Reply(500), Reply(200, {"value": TOKEN}))
+    server.answer(PATH, lambda _: None, Reply(500), Reply(200, {"value": TOKEN}))
     assert mint_token(environment(server), AUDIENCE, 20) == TOKEN
     assert len(server.requests) == 3
 
@@ -103,7 +103,7 @@ def test_a_service_that_cannot_be_reached_is_named_by_what_to_check() -> None:
 
 
 def test_a_silent_service_is_left_at_the_deadline_in_all(server: LocalServer) -> None:
-    server.answer(PATH, lambda handler: server.ending.wait() and None)
+    server.answer(PATH, lambda _: server.ending.wait() and None)
     with pytest.raises(TokenUnavailable):
         mint_token(environment(server), AUDIENCE, 0.3)
     assert len(server.requests) == 1
