@@ -9,15 +9,14 @@ STAY ?=
 VENV := .venv
 BIN := $(VENV)/bin
 WHEELS := .cache/wheels/$(subst =,-,$(TORCH))
-# What the reference backend's tests need beside torch; its workflow file lists the same.
-TEST_REQUIREMENTS := pytest==9.2.0 expecttest numpy setuptools
-
 # The runner side promises Python 3.9 (RHEL 9). Its tests run there too, with nothing but pytest installed.
 OLDEST_PYTHON ?= $(shell for python in python3.9 $(wildcard $(HOME)/.pyenv/versions/3.9*/bin/python3.9); do \
 	$$python -c '' 2>/dev/null && { echo $$python; break; }; done)
 OLDEST_VENV := .cache/python3.9
+# What the reference backend's tests need beside torch; its workflow file lists the same.
+TEST_REQUIREMENTS := pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help demo test test-oldest test-unit lint generate wheels setup setup-dev clean
+.PHONY: help demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -26,11 +25,14 @@ help: ## this list
 demo: setup wheels ## walk the road once for real: make demo SCENARIO=upstream-breaks
 	@$(BIN)/crcr-lab demo --scenario $(SCENARIO) --output $(OUTPUT) --wheels $(WHEELS) $(if $(STAY),--stay)
 
-test: setup-dev wheels test-oldest ## everything: unit, manifests, server, roads through act
+test: setup-dev wheels $(OLDEST_VENV)/.complete ## everything: unit, manifests, server, roads through act
+	@$(MAKE) --no-print-directory -j2 test-newest test-oldest
+
+test-newest: setup-dev wheels
 	CRCR_TEST_WHEELS=$(abspath $(WHEELS)) $(BIN)/pytest
 
 test-oldest: $(OLDEST_VENV)/.complete ## the runner side under the oldest supported Python
-	$(OLDEST_VENV)/bin/python -m pytest tests/unit
+	$(OLDEST_VENV)/bin/python -m pytest -q tests/unit
 
 test-unit: setup-dev ## what needs no PyTorch
 	$(BIN)/pytest -m "not road"

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0 when everything was as the scenario expects, 1 when not, 2 for wrong usage, 3 when the lab failed."""
     options = _parser().parse_args(arguments)
     try:
-        wrong = play(
+        played = play(
             SCENARIOS[options.scenario], options.output.absolute(), options.wheels.absolute(),
             _stay if options.stay else None,
         )  # fmt: skip
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("crcr-lab: interrupted\n")
         return INTERRUPTED
-    return NOT_PROVEN if wrong else 0
+    return NOT_PROVEN if played.wrong else 0
 
 
 def _stay(address: str) -> None:

@@ -20,6 +20,7 @@ from dispatch_lab.scenarios import Scenario, Step, hostile_traces
 
 _RUN_SECONDS = 900.0
 _BEAT_SECONDS = 5.0
+_MARKER = ".crcr-demo"
 
 
 @dataclass
@@ -52,16 +53,24 @@ class Shown:
     row: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Played:
+    """A scenario that was played. `wrong` says what was not as expected; empty when everything was."""
+
+    folder: Path
+    shown: tuple[Shown, ...]
+    wrong: tuple[str, ...]
+
+
 def play(
     scenario: Scenario, folder: Path, wheelhouse: Path, stay: Callable[[str], None] | None = None
-) -> list[str]:
-    """Play a scenario in a new `folder` and return what went wrong; empty when all was as expected.
+) -> Played:
+    """Play a scenario in a new `folder`; one that an earlier demo made is replaced.
 
     `stay`, when given, is called with the dashboard's address while everything is still up.
     Raises LabError when the lab itself fails.
     """
-    if folder.exists():
-        shutil.rmtree(folder)
+    make_folder(folder)
     wheel = torch_wheel(wheelhouse)
     timeline = Timeline()
     timeline.add(f"scenario {scenario.name}: {scenario.story}")
@@ -88,7 +97,22 @@ def play(
                 stay(address)
     finally:
         stop.set()
-    return wrong
+    return Played(folder, tuple(shown), tuple(wrong))
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a demo. Raises LabError rather than replace one that is somebody's."""
+    marker = folder / _MARKER
+    if folder.exists() and not marker.is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise LabError(
+            "The output folder holds something else.",
+            f"{folder} has no {_MARKER}, so no demo made it",
+            "name a folder that does not exist yet: make demo OUTPUT=…",
+        )
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    marker.touch()
 
 
 def torch_wheel(wheelhouse: Path) -> Path:
