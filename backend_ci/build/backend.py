@@ -18,7 +18,7 @@ from backend_ci.build.environment import (
     require_commit,
     the_wheel,
 )
-from relay_client.documents.build import Backend, Build
+from relay_client.documents.build import Backend, BackendCheck, Build
 from relay_client.documents.document import load, save
 from relay_client.errors import UsageError
 from relay_client.runner.commands import Commands
@@ -76,17 +76,18 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
         else:
             wheel = _build_wheel(source, environment, folder / "backend-wheels")
     with commands.group("Check torch and the backend"):
-        torch = environment.torch()
-        require_commit(
-            torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
-        )
-        check = None
+        check: Optional[BackendCheck] = None
         if options.check_backend:
             libraries = native_libraries(environment.platlib(), wheel) if wheel else []
-            check = check_backend(environment, libraries, options.device)
+            check, torch = check_backend(environment, libraries, options.device)
             commands.line(
                 f"{len(check.libraries)} native libraries load; autoload works; {check.device} computes 1 + 1"
             )
+        else:
+            torch = environment.torch()
+        require_commit(
+            torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
+        )
     backend = Backend(str(source), describe_wheel(wheel) if wheel else None, check)
     save(replace(build, torch=torch, backends=(*build.backends, backend)), folder)
     commands.output("python", build.interpreter)

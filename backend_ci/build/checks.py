@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Optional
 
-from backend_ci.build.environment import RunEnvironment, last_error
-from relay_client.documents.build import BackendCheck
+from backend_ci.build.environment import IDENTITY, RunEnvironment, identity_in, last_error
+from relay_client.documents.build import BackendCheck, Torch
 from relay_client.errors import BackendBroken
 from relay_client.runner.process import Completed
 
@@ -85,16 +85,18 @@ QUESTIONS = (
 
 def check_backend(
     environment: RunEnvironment, libraries: Sequence[Path], device: Optional[str]
-) -> BackendCheck:
-    """Prove that the backend loads, autoloads and answers. Raises BackendBroken with the innermost cause.
+) -> tuple[BackendCheck, Torch]:
+    """Prove that the backend loads, autoloads and answers; say in which torch. Raises BackendBroken, WrongTorch.
 
     `device` is the name of the device; None takes the one that the backend registered.
     """
     arguments = [device or "", *map(str, libraries)]
-    done = _python(environment, "".join(each.code for each in QUESTIONS), arguments, autoload=True)
+    done = _python(environment, IDENTITY + "".join(each.code for each in QUESTIONS), arguments, autoload=True)
     name = done.tail[-1].strip() if done.ok and done.tail else ""
-    if _DEVICE.fullmatch(name):
-        return BackendCheck(device=name, libraries=tuple(path.name for path in libraries))
+    torch = identity_in(done.tail)
+    if torch is not None and _DEVICE.fullmatch(name):
+        return BackendCheck(device=name, libraries=tuple(path.name for path in libraries)), torch
+    environment.torch()  # whether torch itself still works comes first
     for question in QUESTIONS:
         answer = _python(environment, question.code, arguments, question.autoload)
         if not answer.ok:

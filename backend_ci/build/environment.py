@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -20,8 +20,9 @@ from relay_client.protocol.shape import ShapeError, parse
 from relay_client.runner.commands import Commands
 from relay_client.runner.process import Completed, run, scrubbed
 
-# Run isolated and away from any checkout: a folder named torch in the working folder would be imported.
-_IDENTITY = """
+# One line of JSON. Run isolated and away from any checkout: a folder named torch in the working folder would be
+# imported instead.
+IDENTITY = """
 import json, pathlib, torch
 print(json.dumps({
     "version": str(torch.__version__),
@@ -123,20 +124,28 @@ class RunEnvironment:
     def torch(self) -> Torch:
         """What the installed torch says of itself, with no backend loaded. Raises WrongTorch."""
         done = self.run(
-            [str(self.interpreter), "-I", "-c", _IDENTITY],
+            [str(self.interpreter), "-I", "-c", IDENTITY],
             extra={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
             quiet=True,
         )
-        try:
-            if done.ok:
-                return parse(Torch, json.loads(done.tail[-1]))
-        except (ValueError, IndexError, ShapeError):
-            pass
+        torch = identity_in(done.tail[-1:]) if done.ok else None
+        if torch is not None:
+            return torch
         raise WrongTorch(
             "The installed torch cannot be imported.",
             seen=f"{done.describe()}: {last_error(done)}",
             fix="check that the wheel fits the interpreter and the machine, and that it came with its dependencies",
         )
+
+
+def identity_in(lines: Iterable[str]) -> Optional[Torch]:
+    """What IDENTITY printed among these lines, if it did."""
+    for line in lines:
+        try:
+            return parse(Torch, json.loads(line))
+        except (ValueError, ShapeError, RecursionError):
+            continue
+    return None
 
 
 def make_environment(
@@ -194,9 +203,15 @@ def _pip(environment: RunEnvironment) -> list[str]:
 
 def _tool_pip_serves_others(environment: RunEnvironment) -> bool:
     """Whether the Python that runs this tool has a pip that knows `--python`: 22.3 or newer."""
-    done = environment.run([sys.executable, "-I", "-m", "pip", "--version"], quiet=True)
-    match = re.match(r"pip (\d+)\.(\d+)", done.tail[-1]) if done.ok and done.tail else None
-    return match is not None and (int(match[1]), int(match[2])) >= (22, 3)
+    if sys.executable not in _PIP_SERVES_OTHERS:
+        done = environment.run([sys.executable, "-I", "-m", "pip", "--version"], quiet=True)
+        match = re.match(r"pip (\d+)\.(\d+)", done.tail[-1]) if done.ok and done.tail else None
+        _PIP_SERVES_OTHERS[sys.executable] = match is not None and (int(match[1]), int(match[2])) >= (22, 3)
+    return _PIP_SERVES_OTHERS[sys.executable]
+
+
+# Asked once per process: each answer costs the start of an interpreter.
+_PIP_SERVES_OTHERS: dict[str, bool] = {}
 
 
 def the_wheel(folder: Path, pattern: str) -> Path:

@@ -21,6 +21,8 @@ from relay_client.runner.context import read_context
 # As much of PyTorch as the checks touch. What it does is set by the variables of the process.
 TORCH = """
 import os
+__version__ = "2.0"
+class version: git_version = "5f" * 20
 class _Values:
     def __init__(self, values): self.values = values
     def __add__(self, number): return _Values([value + number for value in self.values])
@@ -57,12 +59,13 @@ def environment(interpreter: Path, folder: Path, **variables: str) -> RunEnviron
 
 
 def test_a_backend_that_works_names_its_device(interpreter: Path, tmp_path: Path) -> None:
-    check = check_backend(environment(interpreter, tmp_path, STUB_NAME="npu"), [], None)
-    assert check.device == "npu"
+    check, torch = check_backend(environment(interpreter, tmp_path, STUB_NAME="npu"), [], None)
+    assert (check.device, torch.git_version) == ("npu", "5f" * 20)
 
 
 def test_another_device_may_be_named(interpreter: Path, tmp_path: Path) -> None:
-    assert check_backend(environment(interpreter, tmp_path, STUB_NAME="npu"), [], "npu:1").device == "npu:1"
+    check, _ = check_backend(environment(interpreter, tmp_path, STUB_NAME="npu"), [], "npu:1")
+    assert check.device == "npu:1"
 
 
 @pytest.mark.parametrize(
