@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Optional
 
+from backend_ci.build.bytecode import compiling_meanwhile
 from backend_ci.build.checks import check_backend, native_libraries, require_fresh
 from backend_ci.build.environment import (
     RunEnvironment,
@@ -18,7 +19,7 @@ from backend_ci.build.environment import (
     require_commit,
     the_wheel,
 )
-from relay_client.documents.build import Backend, BackendCheck, Build
+from relay_client.documents.build import Backend, BackendCheck, Build, Torch
 from relay_client.documents.document import load, save
 from relay_client.errors import UsageError
 from relay_client.runner.commands import Commands
@@ -69,29 +70,41 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
         options.build_timeout_minutes * 60,
         context.workspace,
     )
-    wheel: Optional[Path] = None
-    with commands.group(f"Build the backend ({options.backend})"):
-        if options.backend_command:
-            _run_command(options.backend_command, source, environment)
-        else:
-            wheel = _build_wheel(source, environment, folder / "backend-wheels")
-    with commands.group("Check torch and the backend"):
-        check: Optional[BackendCheck] = None
-        if options.check_backend:
-            libraries = native_libraries(environment.platlib(), wheel) if wheel else []
-            check, torch = check_backend(environment, libraries, options.device)
-            commands.line(
-                f"{len(check.libraries)} native libraries load; autoload works; {check.device} computes 1 + 1"
-            )
-        else:
-            torch = environment.torch()
-        require_commit(
-            torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
-        )
+    site = environment.platlib()
+    with compiling_meanwhile(environment, site):
+        wheel = _install(options, source, environment, folder)
+        with commands.group("Check torch and the backend"):
+            check, torch = _check(options, environment, native_libraries(site, wheel) if wheel else [])
+            if check:
+                commands.line(
+                    f"{len(check.libraries)} native libraries load; autoload works; {check.device} computes 1 + 1"
+                )
+    require_commit(
+        torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
+    )
     backend = Backend(str(source), describe_wheel(wheel) if wheel else None, check)
     save(replace(build, torch=torch, backends=(*build.backends, backend)), folder)
     commands.output("python", build.interpreter)
     commands.line(f"Installed {wheel.name if wheel else 'the backend'}; torch is still {torch.git_version}")
+
+
+def _install(
+    options: BuildBackendOptions, source: Path, environment: RunEnvironment, folder: Path
+) -> Optional[Path]:
+    """Build and install the backend; the wheel, unless the user's command did it."""
+    with environment.commands.group(f"Build the backend ({options.backend})"):
+        if options.backend_command:
+            _run_command(options.backend_command, source, environment)
+            return None
+        return _build_wheel(source, environment, folder / "backend-wheels")
+
+
+def _check(
+    options: BuildBackendOptions, environment: RunEnvironment, libraries: list[Path]
+) -> tuple[Optional[BackendCheck], Torch]:
+    if options.check_backend:
+        return check_backend(environment, libraries, options.device)
+    return None, environment.torch()
 
 
 def _build_wheel(source: Path, environment: RunEnvironment, wheels: Path) -> Path:
