@@ -14,7 +14,7 @@ OLDEST_PYTHON ?= $(shell for python in python3.9 $(wildcard $(HOME)/.pyenv/versi
 	$$python -c '' 2>/dev/null && { echo $$python; break; }; done)
 OLDEST_VENV := .cache/python3.9
 # What the reference backend's tests need beside torch; its workflow file lists the same.
-TEST_REQUIREMENTS := pytest==9.2.0 expecttest numpy setuptools
+TEST_REQUIREMENTS := ninja pytest==9.2.0 expecttest numpy setuptools
 
 .PHONY: help demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
 .DELETE_ON_ERROR:

@@ -107,7 +107,7 @@ def make_folder(folder: Path) -> None:
         raise LabError(
             "The output folder holds something else.",
             f"{folder} has no {_MARKER}, so no demo made it",
-            "name a folder that does not exist yet: make demo OUTPUT=…",
+            "remove it, or name another folder: make demo OUTPUT=…",
         )
     if folder.exists():
         shutil.rmtree(folder)
@@ -168,9 +168,10 @@ def _say_result(shown: list[Shown], wrong: list[str], timeline: Timeline, addres
             f"\n  {item.step.title}: {row['conclusion']}, as {'expected' if row['conclusion'] == item.step.conclusion else 'NOT expected'}"
         )
         say(f"    commit  {row['commit']}")
-        say(f"    tests   {row['passed']} passed, {row['failed']} failed, {row['skipped']} skipped")
+        tests = f"{row['passed']} passed, {row['failed']} failed, {row['skipped']} skipped"
+        say(f"    tests   {tests if row['passed'] is not None else 'none was run'}")
         for test in row["failed_tests"][:10]:
-            say(f"    failed  {test['name']}")
+            say(f"    failed  {test['name']}: {' '.join(test['message'].split())[:160]}")
         for job in item.run.jobs.values():
             say(f"    job     {job.name}: {job.result}, {job.seconds:.1f} s")
     say(f"\n  dashboard  {address}")

@@ -81,6 +81,39 @@ def _breaking(upstream: Upstream) -> tuple[Step, ...]:
     )
 
 
+# PyTorch moves its public headers, and tells its own build helper: an extension that is compiled now finds none.
+MOVING_NUMBER = 180_003
+MOVING = Edit(
+    "torch/utils/cpp_extension.py",
+    "    lib_include = os.path.join(_TORCH_PATH, 'include')\n    if torch_include_dirs:\n        paths.extend([\n",
+    "    lib_include = os.path.join(_TORCH_PATH, 'include', 'public')\n"
+    "    if torch_include_dirs:\n        paths.extend([\n",
+)
+# The reference backend's fault, and the one test whose operator it hits.
+CRASH = {"REFDEV_FAULT": "segfault:aten::bincount"}
+CRASHING_TEST = "test_matches_cpu_bincount"
+
+
+def _not_compiling(upstream: Upstream) -> tuple[Step, ...]:
+    commit = upstream.pull_request(MOVING_NUMBER, "Move the public headers to include/public", MOVING)
+    opened = pull_request_delivery(number=MOVING_NUMBER, head_sha=commit, base_sha=upstream.main)
+    return (
+        Step(
+            f"pull request {MOVING_NUMBER} opened",
+            opened,
+            commit,
+            "failure",
+            failing=("build-backend",),
+            tested=False,
+        ),
+    )
+
+
+def _crashing(upstream: Upstream) -> tuple[Step, ...]:
+    push = push_delivery(before=upstream.first, after=upstream.main)
+    return (Step("push to main", push, upstream.main, "failure", failing=(CRASHING_TEST,), crashed=1),)
+
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -93,6 +126,17 @@ SCENARIOS = {
             "upstream-breaks",
             "main is green; a pull request that changes PyTorch's Python turns the backend red",
             _breaking,
+        ),
+        Scenario(
+            "backend-does-not-compile",
+            "a pull request moves PyTorch's headers; the row says which line of the backend no longer compiles",
+            _not_compiling,
+        ),
+        Scenario(
+            "device-crashes",
+            "one test brings the process down; every other test has its result, and the row counts the crash",
+            _crashing,
+            environment=CRASH,
         ),
     )
 }

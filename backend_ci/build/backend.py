@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -125,11 +124,10 @@ def _build_wheel(source: Path, environment: RunEnvironment, wheels: Path) -> Pat
 def _run_command(command: str, source: Path, environment: RunEnvironment) -> None:
     """The user's own command, written in the workflow file; $PYTHON is the interpreter with torch."""
     give_pip(environment)
-    path = f"{environment.interpreter.parent}{os.pathsep}{environment.environment.get('PATH', '')}"
     environment.require(
         ["sh", "-ec", command],
         cwd=source,
-        extra={**_NO_AUTOLOAD, "PATH": path, "PYTHON": str(environment.interpreter)},
+        extra={**_NO_AUTOLOAD, "PYTHON": str(environment.interpreter)},
         what="backend-command failed.",
         fix="the log of this step has its whole output",
     )

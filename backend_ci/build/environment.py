@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -54,9 +55,13 @@ class RunEnvironment:
         quiet: bool = False,
     ) -> Completed:
         """Run a foreign command without credentials; its output is shown unless `quiet`."""
-        environment = scrubbed(
-            self.environment, {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", **(extra or {})}
-        )
+        settings = {
+            # Programs that came with `requirements` (ninja, cmake) are found, as in an activated environment.
+            "PATH": f"{self.interpreter.parent}{os.pathsep}{self.environment.get('PATH', os.defpath)}",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_INPUT": "1",
+        }
+        environment = scrubbed(self.environment, {**settings, **(extra or {})})
         if quiet:
             return run(
                 command,

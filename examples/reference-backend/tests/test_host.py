@@ -1,9 +1,11 @@
 """What the backend must not disturb, and how it is packaged."""
 
+import json
 import os
 import subprocess
 import sys
 from importlib.metadata import version
+from importlib.resources import files
 
 import torch
 from hardware_classification import HardwareClassification
@@ -36,6 +38,12 @@ class TestPackaging(TestCase):
 
     def test_version(self):
         self.assertRegex(version("torch-refdev"), r"^\d+\.\d+\.\d+")
+
+    def test_compiled_against_this_torch(self):
+        """The commit may differ: a torch that is the same binary with other Python files is fine."""
+        info = json.loads(files("torch_refdev").joinpath("build_info.json").read_text(encoding="utf-8"))
+        self.assertEqual(info["torch_version"], torch.__version__)
+        self.assertEqual(info["cxx11_abi"], torch._C._GLIBCXX_USE_CXX11_ABI)
 
     def test_import_without_autoload(self):
         """The package registers the device itself where PyTorch was told to load no backends."""

@@ -174,6 +174,33 @@ class TestViews(TestCase):
         self.assertEqual(base.cpu(), torch.tensor([5.0, 6, 2, -1]))
 
 
+class TestStorage(TestCase):
+    """The memory under the tensors."""
+
+    hw_classification = HardwareClassification.ACCELERATOR
+
+    def test_resize_keeps_what_fits(self, device):
+        tensor = torch.tensor([1, 2, 3], device=device)
+        self.assertEqual(tensor.resize_(2, 3).flatten()[:3].tolist(), [1, 2, 3])
+        self.assertEqual(tensor.resize_(2).tolist(), [1, 2])
+
+    def test_resize_storage(self, device):
+        tensor = torch.tensor([1, 2, 3], device=device)
+        tensor.untyped_storage().resize_(0)
+        self.assertEqual(tensor.untyped_storage().nbytes(), 0)
+        tensor.untyped_storage().resize_(24)
+        self.assertEqual(tensor.fill_(5).tolist(), [5, 5, 5])
+
+    def test_set_shares_the_storage(self, device):
+        owner, other = torch.tensor([1, 2, 3, 4], device=device), torch.tensor([0], device=device)
+        other.set_(owner.untyped_storage(), 1, (2,), (2,))
+        self.assertEqual(other.tolist(), [2, 4])
+        owner.fill_(7)
+        self.assertEqual(other.tolist(), [7, 7])
+        self.assertEqual(other.set_(owner).tolist(), [7, 7, 7, 7])
+        self.assertEqual(other.set_().numel(), 0)
+
+
 class TestTraining(TestCase):
     """Autograd, modules and optimizers."""
 
@@ -224,6 +251,12 @@ class TestTraining(TestCase):
         expected = layer(image)
         self.assertEqual(layer.to(device)(image.to(device)).cpu(), expected)
 
+    @dtypes(torch.float64)
+    def test_convolution_gradients(self, device, dtype):
+        image = make_tensor((1, 2, 4, 4), device=device, dtype=dtype, requires_grad=True)
+        weight = make_tensor((2, 2, 2, 2), device=device, dtype=dtype, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(torch.conv2d, (image, weight)))
+
     def test_autocast(self, device):
         if torch.device(device).type == "refdev":
             raise unittest.SkipTest("refdev has no autocast kernels")
@@ -255,6 +288,12 @@ class TestSaving(TestCase):
         self.assertEqual(loaded["weight"].device, torch.device(device))
         self.assertEqual(loaded["weight"].cpu(), module.weight.detach().cpu())
 
+    def test_views_stay_views(self, device):
+        base = torch.zeros(4, device=device)
+        loaded = torch.load(self.saved([base, base[:2]]), weights_only=True)
+        loaded[1].fill_(1)
+        self.assertEqual(loaded[0].tolist(), [1, 1, 0, 0])
+
     def test_load_onto_cpu(self, device):
         loaded = torch.load(self.saved(torch.arange(3, device=device)), map_location="cpu", weights_only=True)
         self.assertEqual(loaded.device.type, "cpu")
@@ -263,6 +302,7 @@ class TestSaving(TestCase):
 
 instantiate_device_type_tests(TestPlacement, globals())
 instantiate_device_type_tests(TestViews, globals())
+instantiate_device_type_tests(TestStorage, globals())
 instantiate_device_type_tests(TestTraining, globals())
 instantiate_device_type_tests(TestSaving, globals())
 

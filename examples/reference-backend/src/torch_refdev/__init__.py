@@ -1,4 +1,4 @@
-"""A small PyTorch backend, written in Python: after `import torch`, `device="refdev"` works."""
+"""A small PyTorch backend in C++: after `import torch`, `device="refdev"` works."""
 
 
 def _autoload() -> None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Union
 
 import torch
 
+from torch_refdev.registration import NAME
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAME = "refdev"
 Device = Union[int, str, torch.device, None]
 
-_generators = [torch.Generator() for _ in range(2)]  # one per device
-_current = 0
+_native = torch.ops.refdev
 
 
 def is_available() -> bool:
@@ -29,21 +29,16 @@ def is_initialized() -> bool:
 
 
 def device_count() -> int:
-    return len(_generators)
+    return _native.device_count()
 
 
 def current_device() -> int:
-    return _current
+    return _native.current_device()
 
 
 def set_device(device: Device) -> None:
-    """Make `device` the one where `torch.ones(2, device="refdev")` and the like put a new tensor.
-
-    `torch.accelerator` and `Tensor.to("refdev")` go on meaning device 0: they ask PyTorch's device guard, and the
-    guard that Python code can register does not know the current device.
-    """
-    global _current
-    _current = device_index(device)
+    """Make `device` the one that "refdev" without a number means, in this thread."""
+    _native.set_device(device_index(device))
 
 
 @contextmanager
@@ -73,38 +68,49 @@ def device_index(device: Device = None) -> int:
 
 
 def synchronize(device: Device = None) -> None:
-    """Wait for the device's work. Every kernel has finished when it returns, so there is never any."""
-    device_index(device)
+    """Wait for the device's work. Every kernel has finished when it returns; a device in an error state raises."""
+    _native.synchronize(device_index(device))
 
 
 def manual_seed(seed: int) -> None:
-    _generators[current_device()].manual_seed(seed)
+    _generator(None).manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
     """Seed every device. `torch.manual_seed` calls this."""
-    for generator in _generators:
-        generator.manual_seed(seed)
+    for index in range(device_count()):
+        _generator(index).manual_seed(seed)
 
 
 def get_rng_state(device: Device = None) -> torch.Tensor:
-    return _generators[device_index(device)].get_state()
+    return _generator(device).get_state()
 
 
 def set_rng_state(new_state: torch.Tensor, device: Device = None) -> None:
-    _generators[device_index(device)].set_state(new_state)
+    _generator(device).set_state(new_state)
 
 
-@contextmanager
-def random_numbers_of(index: int) -> Iterator[None]:
-    """Let CPU kernels draw from device `index`'s random numbers, and leave the CPU's own untouched."""
-    cpu_state = torch.get_rng_state()
-    torch.set_rng_state(_generators[index].get_state())
-    try:
-        yield
-    finally:
-        _generators[index].set_state(torch.get_rng_state())
-        torch.set_rng_state(cpu_state)
+def set_memory_limit(bytes: int, device: Device = None) -> None:  # noqa: A002 - the unit is the name
+    """Allow `bytes` to be in use on the device at the same time; more raises torch.OutOfMemoryError."""
+    _native.set_memory_limit(device_index(device), bytes)
+
+
+def fallback_counts() -> dict[str, int]:
+    """How often each operator ran on the CPU, because it has no kernel, since the process began or the last reset."""
+    return dict(_native.fallback_counts())
+
+
+def reset_fallback_counts() -> None:
+    _native.reset_fallback_counts()
+
+
+def faults() -> list[str]:
+    """The faults that REFDEV_FAULT switches on."""
+    return _native.faults()
+
+
+def _generator(device: Device) -> torch.Generator:
+    return _native.default_generator(device_index(device))
 
 
 def _is_in_bad_fork() -> bool:
