@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Optional
 
 from backend_ci.testing.evidence import Accounts, account
-from backend_ci.testing.plan import COMMON_ARGUMENTS, PlanOptions, session_place
-from backend_ci.testing.session import Session, SessionPlace, run_session
+from backend_ci.testing.harness.batch import Assignment
+from backend_ci.testing.harness.watchdog import Limits
+from backend_ci.testing.harness.workers import Workers, run_workers
+from backend_ci.testing.plan import PlanOptions, session_place
+from backend_ci.testing.session import SessionPlace
 from relay_client.documents import journal as journals
 from relay_client.documents.build import Build
 from relay_client.documents.document import load, save
 from relay_client.documents.evidence import Evidence
 from relay_client.documents.plan import Plan
-from relay_client.errors import TestRunBroken, TestsFailed
+from relay_client.errors import TestRunBroken, TestsFailed, UsageError
 from relay_client.runner.commands import Commands, markdown_text
 from relay_client.runner.context import RunContext
 from relay_client.runner.options import option
@@ -28,6 +30,25 @@ class TestOptions(PlanOptions):
     __test__ = False  # not a pytest class
 
     row: str = option("Name of the dashboard row these results belong to", default="test")
+    per_test_timeout_minutes: float = option(
+        "How long one test may run: then it counts as crashed, and the others go on", default=15.0
+    )
+    stall_timeout_minutes: float = option(
+        "How long nothing may be written outside of tests (imports, set-up) before the process is ended",
+        default=10.0,
+    )
+    workers: int = option("How many test processes run at a time", default=1)
+    devices: tuple[str, ...] = option(
+        "Devices for the workers: values of device-variable, in turn", default=(), words=True
+    )
+    device_variable: Optional[str] = option(
+        "Variable that shows a process its device alone, such as ASCEND_RT_VISIBLE_DEVICES", default=None
+    )
+    device_probe: Optional[str] = option(
+        "Asked after each failed test: a shell command ($PYTHON has torch), or module:function in the test's own "
+        "process. If it fails, the tests go on in a new process",
+        default=None,
+    )
 
 
 OPTIONS = (TestOptions,)
@@ -46,7 +67,7 @@ def run(options: TestOptions, context: RunContext, commands: Commands) -> None:
     _remove_old_results(folder)
     started_at = _now()
     with commands.group(f"Run {len(plan.tests)} tests"):
-        outcome = _run_all(session_place(options, context, commands), build, plan)
+        outcome = _run_all(options, session_place(options, context, commands), build, plan)
     evidence = Evidence(
         row=options.row,
         run_attempt=context.run_attempt,
@@ -75,63 +96,35 @@ class _Outcome:
     junit: tuple[str, ...]
 
 
-def _run_all(place: SessionPlace, build: Build, plan: Plan) -> _Outcome:
-    """Run the plan; after a crash go on with the tests that have not started, in a new process.
-
-    Ends when all have started, or a session made no progress. Each crash costs one test, never the rest.
-    """
-    journal = place.folder / journals.FILE
-    end = time.monotonic() + place.deadline_seconds
-    remaining: Sequence[str] = plan.tests
-    accounts = account(plan.tests, (), "")
-    reports: list[str] = []
-    deaths: dict[str, str] = {}
-    seen_versions: set[Optional[str]] = set()
-    while True:
-        left = max(end - time.monotonic(), 1.0)
-        session = _one_session(place, build, plan, remaining, journal, len(reports) + 1, left)
-        reports.append(f"junit-{len(reports) + 1}.xml")
-        seen_versions.add(session.torch.git_version if session.torch else None)
-        death = session.completed.describe()
-        accounts = account(plan.tests, _lines(journal), death, deaths)
-        deaths = {**dict.fromkeys(accounts.crashed, death), **deaths}
-        progressed = len(accounts.not_started) < len(remaining)
-        timed_out = session.completed.exit_code is None or time.monotonic() >= end
-        # Whatever the exit code says: a test that calls os._exit(0) ends the process as a success.
-        if timed_out or not progressed or not accounts.not_started:
-            break
-        remaining = accounts.not_started
-        place.commands.warning(
-            f"{death} during {accounts.crashed[-1] if accounts.crashed else 'the session'}; "
-            f"{len(remaining)} tests go on in a new process"
-        )
-    version = seen_versions.pop() if len(seen_versions) == 1 else None
-    junit = tuple(name for name in reports if (place.folder / name).is_file())
-    return _Outcome(accounts, version, session.completed.exit_code, junit)
-
-
-def _lines(journal: Path) -> Iterable[journals.JournalLine]:
-    """What the tests wrote. A journal that they made something else of (a pipe would block) says nothing."""
-    plain = journal.is_file() and not journal.is_symlink()
-    return journals.read_journal(journal) if plain else ()
-
-
-def _one_session(
-    place: SessionPlace,
-    build: Build,
-    plan: Plan,
-    tests: Sequence[str],
-    journal: Path,
-    number: int,
-    deadline_seconds: float,
-) -> Session:
-    arguments = [*COMMON_ARGUMENTS, "-v", f"--junitxml={place.folder / f'junit-{number}.xml'}"]
-    if plan.broken_files:
-        arguments.append("--continue-on-collection-errors")
-    timed = SessionPlace(place.folder, place.workspace, place.environment, place.commands, deadline_seconds)
-    return run_session(
-        timed, build, plan.selection, [*arguments, *plan.paths], planned=list(tests), journal=journal
+def _run_all(options: TestOptions, place: SessionPlace, build: Build, plan: Plan) -> _Outcome:
+    assignment = Assignment(
+        build,
+        plan,
+        Limits(options.per_test_timeout_minutes * 60, options.stall_timeout_minutes * 60),
+        options.device_probe or "",
+        time.monotonic() + place.deadline_seconds,
     )
+    done = run_workers(place, assignment, plan.tests, _workers(options))
+    lines = (line for batch, _ in done for line in journals.read_journal(batch.journal))
+    deaths = {test: death for _, result in done for test, death in result.deaths.items()}
+    versions = {version for _, result in done for version in result.torch_versions}
+    bad_ends = [result.exit_code for _, result in done if result.exit_code != 0]
+    return _Outcome(
+        account(plan.tests, lines, "", deaths),
+        versions.pop() if len(versions) == 1 else None,
+        bad_ends[0] if bad_ends else 0,
+        tuple(name for _, result in done for name in result.junit),
+    )
+
+
+def _workers(options: TestOptions) -> Workers:
+    if bool(options.devices) != bool(options.device_variable):
+        raise UsageError(
+            "devices and device-variable belong together.",
+            seen=f"devices: {' '.join(options.devices) or 'none'}; device-variable: {options.device_variable or 'none'}",
+            fix="devices: 0 1, and device-variable: the variable that your runtime reads, such as CUDA_VISIBLE_DEVICES",
+        )
+    return Workers(options.workers, options.device_variable or "", options.devices)
 
 
 def _require_success(evidence: Evidence) -> None:
@@ -171,7 +164,7 @@ def _show(evidence: Evidence, commands: Commands) -> None:
 
 def _remove_old_results(folder: Path) -> None:
     """What an earlier attempt left would be read as this one's."""
-    for path in [*folder.glob("junit-*.xml"), folder / journals.FILE, folder / Evidence.FILE]:
+    for path in [*folder.glob("junit-*.xml"), *folder.glob("journal*.jsonl"), folder / Evidence.FILE]:
         path.unlink(missing_ok=True)
 
 

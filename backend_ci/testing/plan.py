@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from backend_ci.testing.session import Session, SessionPlace, read_environment, run_session
+from backend_ci.testing.session import COMMON_ARGUMENTS, Session, SessionPlace, read_environment, run_session
 from relay_client.documents.build import Build
 from relay_client.documents.document import load, save
 from relay_client.documents.plan import UNCLASSIFIED_POLICIES, Plan, Selection
@@ -78,10 +78,6 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
             f"{plan.collected.unclassified} unclassified, {plan.collected.without_class} plain functions",
             fix="hw-classification: the classes your tests declare; or `unclassified: run`",
         )
-
-
-# No cache of pytest's in the workspace; the user's own configuration stays in force.
-COMMON_ARGUMENTS = ("-p", "no:cacheprovider")
 
 
 def session_place(options: PlanOptions, context: RunContext, commands: Commands) -> SessionPlace:

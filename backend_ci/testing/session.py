@@ -8,17 +8,19 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional, TextIO, TypeVar
 
 from relay_client.documents.build import Build
 from relay_client.documents.plan import Collected, Selection
 from relay_client.errors import TestRunBroken, UsageError
 from relay_client.protocol.shape import ShapeError, dump, member, parse, show
 from relay_client.runner.commands import Commands
-from relay_client.runner.process import Completed, run, scrubbed
+from relay_client.runner.process import Completed, Watch, run, scrubbed
 
 _SCRIPT = Path(__file__).parent / "inside" / "crcr_session.py"
 _MAX_REPORT_BYTES = 64 * 1024 * 1024
+# No cache of pytest's in the workspace; the user's own configuration stays in force.
+COMMON_ARGUMENTS = ("-p", "no:cacheprovider")
 T = TypeVar("T")
 
 
@@ -42,12 +44,21 @@ class TestedTorch:
 
 
 @dataclass(frozen=True)
+class LostDevice:
+    """The probe failed after a test: what it said."""
+
+    test: str = member("Node id of the test after which it failed")
+    message: str = member("What the probe said", default="")
+
+
+@dataclass(frozen=True)
 class Session:
     """How a session ended, and what it left. `report` and `torch` are None when it died before."""
 
     completed: Completed
     report: Optional[SessionReport]
     torch: Optional[TestedTorch]
+    lost_device: Optional[LostDevice] = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,7 @@ class SessionPlace:
     environment: Mapping[str, str]
     commands: Commands
     deadline_seconds: float
+    stream: Optional[TextIO] = None  # for the output of tests; None: the log, in a stretch of its own
 
 
 def run_session(
@@ -70,11 +82,14 @@ def run_session(
     planned: Optional[Sequence[str]] = None,
     journal: Optional[Path] = None,
     quiet: bool = False,
+    device_probe: str = "",
+    watch: Optional[Watch] = None,
 ) -> Session:
     """Run pytest with `arguments` in the interpreter that holds torch."""
     # A new folder each time: whatever an earlier session made of its own is not in the way.
     scratch = Path(tempfile.mkdtemp(prefix="session-", dir=place.folder))
     report, torch, settings = scratch / "session.json", scratch / "torch.json", scratch / "settings.json"
+    lost_device = scratch / "lost-device.json"
     value: dict[str, Any] = {
         **dump(selection),
         "arguments": list(arguments),
@@ -82,17 +97,20 @@ def run_session(
         "torch": str(torch),
         "planned": planned,
         "journal": str(journal) if journal else None,
+        "device_probe": device_probe,
+        "lost_device": str(lost_device),
     }
     settings.write_text(json.dumps(value), encoding="utf-8")
     command = [build.interpreter, str(_SCRIPT), str(settings)]
     log = place.folder / "test.log"
     try:
-        if quiet:
-            completed = _start(command, place, log, None)
+        if quiet or place.stream is not None:
+            completed = _start(command, place, log, None if quiet else place.stream, watch)
         else:
             with place.commands.foreign_output() as stream:
-                completed = _start(command, place, log, stream)
-        return Session(completed, _read(SessionReport, report), _read(TestedTorch, torch))
+                completed = _start(command, place, log, stream, watch)
+        lost = _read(LostDevice, lost_device)
+        return Session(completed, _read(SessionReport, report), _read(TestedTorch, torch), lost)
     except OSError as error:
         raise TestRunBroken(
             "The interpreter that holds torch cannot be started.",
@@ -118,7 +136,9 @@ def read_environment(lines: Sequence[str]) -> dict[str, str]:
     return result
 
 
-def _start(command: Sequence[str], place: SessionPlace, log: Path, stream: Any) -> Completed:
+def _start(
+    command: Sequence[str], place: SessionPlace, log: Path, stream: Optional[TextIO], watch: Optional[Watch]
+) -> Completed:
     return run(
         command,
         cwd=place.workspace,
@@ -126,6 +146,7 @@ def _start(command: Sequence[str], place: SessionPlace, log: Path, stream: Any) 
         deadline_seconds=place.deadline_seconds,
         stream=stream,
         log=log,
+        watch=watch,
     )
 
 

@@ -16,6 +16,7 @@ from relay_client.protocol.shape import ShapeError, member, parse
 
 FILE = "journal.jsonl"
 OUTCOMES = ("passed", "failed", "skipped", "xfailed")
+_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,44 @@ class JournalLine:
 def read_journal(path: Path) -> Iterator[JournalLine]:
     """The lines of a journal that can be read; a torn or foreign line is passed over.
 
-    What it held is not lost by that: a test without an end counts as crashed or lost.
+    What it held is not lost by that: a test without an end counts as crashed or lost. A journal that the tests
+    made something else of (a pipe would block) says nothing.
     """
-    if not path.exists():
+    if not path.is_file() or path.is_symlink():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         for text in file:
-            try:
-                yield parse(JournalLine, json.loads(text))
-            except (ShapeError, ValueError, RecursionError):
-                continue
+            line = _line(text)
+            if line is not None:
+                yield line
+
+
+class JournalReader:
+    """Reads a journal while it is written: each call gives the whole lines that came since the last."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = path.stat().st_size if path.is_file() else 0
+
+    def new_lines(self) -> list[JournalLine]:
+        if not self._path.is_file() or self._path.is_symlink():
+            return []
+        if self._path.stat().st_size <= self._offset:
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read(_READ_BYTES)
+        whole = data.rpartition(b"\n")[0]
+        if not whole and len(data) < _READ_BYTES:
+            return []
+        # A line that is longer than any of ours is passed over in pieces.
+        self._offset += len(whole) + 1 if whole else len(data)
+        lines = (_line(text) for text in whole.decode("utf-8", errors="replace").split("\n"))
+        return [line for line in lines if line is not None]
+
+
+def _line(text: str) -> Optional[JournalLine]:
+    try:
+        return parse(JournalLine, json.loads(text))
+    except (ShapeError, ValueError, RecursionError):
+        return None

@@ -138,6 +138,10 @@ def _convert(name: str, hint: Any, rule: OptionRule, text: str) -> Any:
         if not 0 < number < 1e6:
             raise _wrong(name, text, "a number above 0")
         return number
+    if hint is int:
+        if not text.strip().isdecimal() or not 0 < int(text) < 1_000_000:
+            raise _wrong(name, text, "a whole number above 0")
+        return int(text)
     if hint is Path:
         try:
             return Path(text).expanduser()

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, TextIO
@@ -34,24 +34,35 @@ _TAIL_LINES = 200
 _LONGEST_LINE_BYTES = 65_536
 _READ_BYTES = 65_536
 _POLL_SECONDS = 0.1
+_CLOSED_POLL_SECONDS = 0.01
 # How long a process's own children may go on writing after it has ended.
 _LINGER_SECONDS = 1.0
 _KILL_GRACE_SECONDS = 5.0
 
 
+# Seconds of silence in; why the process must end out, empty to let it go on.
+Watch = Callable[[float], str]
+
+
 @dataclass(frozen=True)
 class Completed:
-    """How a process ended. `exit_code` is None when the deadline ended it, negative for a signal."""
+    """How a process ended. `exit_code` is None when we ended it, negative for a signal.
+
+    `stopped` is what the watch said when it ended the process; empty when it was the deadline.
+    """
 
     exit_code: Optional[int]
     seconds: float
     tail: tuple[str, ...]
+    stopped: str = ""
 
     @property
     def ok(self) -> bool:
         return self.exit_code == 0
 
     def describe(self) -> str:
+        if self.exit_code is None and self.stopped:
+            return self.stopped
         if self.exit_code is None:
             return f"ended by its deadline after {self.seconds:.0f} s"
         if self.exit_code < 0:
@@ -77,8 +88,12 @@ def run(
     deadline_seconds: float,
     stream: Optional[TextIO] = None,
     log: Optional[Path] = None,
+    watch: Optional[Watch] = None,
 ) -> Completed:
     """Run a command to its end or its deadline, in a process group of its own.
+
+    `watch` is called a few times a second with how long the process has written nothing, in seconds; what it
+    returns, unless it is empty, ends the process.
 
     Output (both streams) goes to `stream` and `log` as it comes; the last 200 lines are kept. At the end
     the whole group is killed: what a test left running must not outlive its shard.
@@ -98,16 +113,16 @@ def run(
             start_new_session=True,
         )
         output = _Output(tuple(target for target in (stream, file) if target is not None))
-        in_time = False
+        stopped: Optional[str] = ""
         try:
-            in_time = _pump(process, output, started + deadline_seconds)
+            stopped = _pump(process, output, started + deadline_seconds, watch)
         finally:
             _end_group(process)
             output.end()
             if process.stdout is not None:
                 process.stdout.close()
-        exit_code = process.returncode if in_time else None
-        return Completed(exit_code, time.monotonic() - started, tuple(output.tail))
+        exit_code = process.returncode if stopped is None else None
+        return Completed(exit_code, time.monotonic() - started, tuple(output.tail), stopped or "")
 
 
 class _Output:
@@ -141,32 +156,40 @@ class _Output:
             target.flush()
 
 
-def _pump(process: subprocess.Popen[bytes], output: _Output, deadline: float) -> bool:
-    """Forward output until the process has ended. False when the deadline came first.
+def _pump(
+    process: subprocess.Popen[bytes], output: _Output, deadline: float, watch: Optional[Watch]
+) -> Optional[str]:
+    """Forward output until the process has ended: None. Else what the watch said, or "" for the deadline.
 
     The pipe may stay open longer than the process lives: a daemon it left holds the other end. Then what is
     there is read, for a moment, and no more is waited for.
     """
     pipe = process.stdout
     if pipe is None:
-        return False
+        return ""
     ended: Optional[float] = None
+    spoke = time.monotonic()
+    is_open = True
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while (now := time.monotonic()) < deadline:
             if ended is None and process.poll() is not None:
                 ended = now
-            readable = selector.select(0 if ended is not None else min(deadline - now, _POLL_SECONDS))
-            data = os.read(pipe.fileno(), _READ_BYTES) if readable else b""
+            data = b""
+            if not is_open:
+                # It closed its output and is not gone: most often it is just ending.
+                time.sleep(0 if ended is not None else min(deadline - now, _CLOSED_POLL_SECONDS))
+            elif selector.select(0 if ended is not None else min(deadline - now, _POLL_SECONDS)):
+                data = os.read(pipe.fileno(), _READ_BYTES)
+                is_open = bool(data)
             if data:
+                spoke = now
                 output.feed(data)
             if ended is not None and (not data or now - ended > _LINGER_SECONDS):
-                return True
-            if readable and not data:  # the pipe is closed, the process not yet gone
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(timeout=max(deadline - time.monotonic(), 0.01))
-                return process.returncode is not None
-    return False
+                return None
+            if watch is not None and ended is None and (why := watch(now - spoke)):
+                return why
+    return ""
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -7,7 +7,11 @@ what it writes is read outside as a stranger's.
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import re
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +22,7 @@ import pytest
 _ALIASES = {"DEVICE_GENERIC": "ACCELERATOR"}
 _MESSAGE_CHARACTERS = 1_024
 _TRACE_CHARACTERS = 4_096
+_PROBE_SECONDS = 60
 
 
 def classification_of(item: Any) -> Optional[str]:
@@ -130,6 +135,55 @@ class Journal:
         self.file.write(json.dumps(line) + "\n")
 
 
+class DeviceProbe:
+    """After a failed test, asks whether the device still works. If not, the session ends: a new process may help."""
+
+    def __init__(self, probe: str, report: str) -> None:
+        self.probe = probe
+        self.report = report
+        self.failed = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed = self.failed or report.failed
+
+    # pytest looks at `shouldstop` right after this test.
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: Optional[pytest.Item]) -> None:
+        failed, self.failed = self.failed, False
+        reason = self.ask() if failed and nextitem is not None else ""
+        if reason:
+            write_json(self.report, {"test": item.nodeid, "message": reason[-_MESSAGE_CHARACTERS:]})
+            item.session.shouldstop = f"the device does not answer any more: {reason}"
+
+    def ask(self) -> str:
+        """Why the device does not work; empty if it does."""
+        if re.fullmatch(r"[\w.]+:[\w.]+", self.probe):
+            module, _, name = self.probe.partition(":")
+            try:
+                function: Any = importlib.import_module(module)
+                for part in name.split("."):
+                    function = getattr(function, part)
+                function()
+            except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
+                return f"{type(error).__name__}: {error}"
+            return ""
+        environment = {**os.environ, "PYTHON": sys.executable}
+        try:
+            done = subprocess.run(
+                ["sh", "-c", self.probe],
+                env=environment,
+                timeout=_PROBE_SECONDS,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"no answer after {_PROBE_SECONDS} s"
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        return last[0] if done.returncode else ""
+
+
 def first_words(report: pytest.TestReport) -> str:
     """The reason of a skip, or the message of a failure, in one line."""
     if hasattr(report, "wasxfail"):
@@ -164,6 +218,8 @@ def main(settings: dict[str, Any]) -> int:
     plugins: list[object] = [Selection(settings)]
     if settings.get("journal"):
         plugins.append(Journal(settings["journal"]))
+    if settings.get("device_probe"):
+        plugins.append(DeviceProbe(settings["device_probe"], settings["lost_device"]))
     return int(pytest.main(settings["arguments"], plugins=plugins))
 
 

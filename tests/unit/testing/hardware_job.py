@@ -85,7 +85,13 @@ class HardwareJob:
             self._run(execute, options)
         except CrcrError as error:
             return error
-        raise AssertionError(f"a success: {self.evidence}")
+        raise AssertionError(f"a success: {self.log.getvalue()}")
+
+    def fail_early(self, **options: str) -> CrcrError:
+        """Run the plan, which must end before any test, and return the error."""
+        error = self.fail(**options)
+        assert not (self.run_dir / Evidence.FILE).exists()
+        return error
 
     @property
     def evidence(self) -> Evidence:
