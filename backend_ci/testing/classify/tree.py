@@ -17,6 +17,7 @@ Read = Callable[[Sequence[Path]], Mapping[Path, FileFacts]]
 _MAX_HOPS = 8  # of re-exports
 _MAX_ROUNDS = 6  # of files that are only needed for others
 _MAX_FOLDERS = 32
+_MAX_DEPTH = 100  # of inheritance
 
 
 class Key(NamedTuple):
@@ -65,9 +66,11 @@ class Tree:
                 return key
         return None
 
-    def order(self, key: Key) -> tuple[list[Key], list[str]]:
+    def order(self, key: Key, depth: int = 0) -> tuple[list[Key], list[str]]:
         """The classes in the order Python looks through them (C3), and the bases that are not in the tree."""
         known = self._orders.get(key)
+        if known is None and depth > _MAX_DEPTH:
+            return [key], list(self.cls(key).bases)
         if known is None:
             self._orders[key] = known = ([key], [])  # a class that is its own base ends here
             bases: list[Key] = []
@@ -78,7 +81,7 @@ class Tree:
                     unknown.append(name)
                 elif base not in bases:
                     bases.append(base)
-            orders = [self.order(base) for base in bases]
+            orders = [self.order(base, depth + 1) for base in bases]
             for _, others in orders:
                 unknown.extend(other for other in others if other not in unknown)
             merged = _merge([list(order) for order, _ in orders] + [bases])
@@ -119,9 +122,10 @@ class Tree:
                 return self._find(target, rest, None, hops - 1)
             module, _, last = module.rpartition(".")
             rest = f"{last}.{rest}"
-        if name.startswith(".") and not module.strip(".") and module:  # from . import name
-            target = self._module(file, module)
-            return self._find(target, rest, None, hops - 1) if target else None
+        plain = name.lstrip(".")
+        if plain != name:  # from . import name
+            target = self._module(file, name[: len(name) - len(plain)])
+            return self._find(target, plain, None, hops - 1) if target else None
         return None
 
     def _module(self, file: Path, name: str) -> Optional[Path]:
