@@ -20,6 +20,15 @@ _WORDS = (
 )  # fmt: skip
 _DEVICE_TEXT = re.compile(rf"({'|'.join(ACCELERATORS)})(:\d+)?")
 _FLAG = re.compile(r"(?:TEST|HAS|RUN|requires)_?\w*?(CUDA|XPU|MPS|HPU|cuda|xpu|mps|hpu)(?![a-z])\w*")
+# Names of PyTorch's test helpers that ask for an accelerator.
+_FLAGS = {
+    **dict.fromkeys(
+        ("GPU_TYPE", "requires_gpu", "requires_gpu_and_triton", "HAS_GPU", "HAS_GPU_AND_TRITON", "TEST_MULTIGPU",
+         "skip_if_lt_x_gpu", "skip_if_no_gpu", "skip_if_not_multigpu", "at_least_x_gpu"), "accelerator"),
+    **dict.fromkeys(("requires_nccl", "skip_if_no_nccl", "skip_but_pass_in_sandcastle_if_no_nccl"), "cuda"),
+}  # fmt: skip
+# A text that ends in a device: `worker1/cuda:0`. Evidence for a proposal, no finding.
+_TEXT = re.compile(rf"(?:.*[/ ])?({'|'.join(ACCELERATORS)})(:\d+)?", re.DOTALL)
 _DEVICE_KEYWORDS = frozenset({"device", "devices", "device_type", "map_location", "use_device"})
 # Functions whose first argument is a device, by the end of their name.
 _DEVICE_FUNCTIONS = frozenset(
@@ -147,6 +156,9 @@ def _of_expression(
             device = device_in(getattr(node.value, "value", None))
             if device and any(isinstance(one, ast.Name) and one.id in _DEVICE_VARIABLES for one in targets):
                 use = ("value", device, f'"{getattr(node.value, "value", "")}"')
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            match = _TEXT.fullmatch(node.value) if len(node.value) < 200 else None
+            use = ("text", match[1], node.value) if match else None
         elif isinstance(node, ast.arguments):
             for default, device in _defaults(node):
                 text = f'"{getattr(default, "value", "")}"'
@@ -200,6 +212,5 @@ def _of_name(node: ast.AST, names: Names) -> Optional[tuple[str, str, str]]:
     match = _FLAG.fullmatch(parts[-1])
     if match:
         return "flag", match[1].lower(), parts[-1]
-    if parts[-1] in ("GPU_TYPE", "requires_gpu", "HAS_GPU", "HAS_GPU_AND_TRITON", "TEST_MULTIGPU"):
-        return "flag", "accelerator", parts[-1]
-    return None
+    device = _FLAGS.get(parts[-1])
+    return ("flag", device, parts[-1]) if device else None

@@ -15,6 +15,8 @@ from typing import Optional
 import backend_ci
 from backend_ci.testing.classify.cache import Cache, digest
 from backend_ci.testing.classify.facts import FileFacts, from_json, unreadable
+from backend_ci.testing.classify.scan import INSTANTIATE
+from backend_ci.testing.classify.tree import repository_root
 from backend_ci.testing.classify.worker import content
 from relay_client.errors import UsageError
 from relay_client.runner.process import scrubbed
@@ -41,7 +43,7 @@ def find_files(paths: Iterable[str], folder: Path) -> list[Path]:
     for given in _listed(paths, folder):
         path = Path(os.path.abspath(folder / given))  # noqa: PTH100 - symbolic links keep their name
         if path.is_dir():
-            found.update(_below(path))
+            found.update(_below(str(path)))
         elif path.exists() or path.is_symlink():
             found.add(path)
         else:
@@ -63,8 +65,8 @@ def _listed(paths: Iterable[str], folder: Path) -> Iterable[str]:
         yield from filter(None, (line.strip() for line in text.splitlines()))
 
 
-def _below(top: Path) -> Iterable[Path]:
-    todo = [str(top)]
+def _below(top: str) -> Iterable[Path]:
+    todo = [top]
     while todo:
         try:
             entries = list(os.scandir(todo.pop()))
@@ -76,6 +78,33 @@ def _below(top: Path) -> Iterable[Path]:
                     todo.append(entry.path)
             elif is_test_file(entry.name):
                 yield Path(entry.path)
+
+
+def instantiating_files(files: Sequence[Path]) -> list[Path]:
+    """Test files of the same repository that may instantiate a class of these: they name the module and the call.
+
+    PyTorch keeps classes in one file and runs them from another (test/quantization). Only the first folder below
+    the repository's root is searched, by the bytes of its files.
+    """
+    known = set(files)
+    tops: dict[Path, set[bytes]] = {}
+    for folder in {file.parent for file in files}:
+        root = repository_root(folder)
+        if root is not None and root != folder:
+            stems = {os.fsencode(file.stem) for file in files if file.parent == folder}
+            tops.setdefault(root / folder.relative_to(root).parts[0], set()).update(stems)
+    found = []
+    for top, stems in tops.items():
+        for path in _below(str(top)):
+            if path in known:
+                continue
+            try:
+                text = content(path)
+            except OSError:
+                continue
+            if INSTANTIATE.encode() in text and any(stem in text for stem in stems):
+                found.append(path)
+    return found
 
 
 class Reader:

@@ -35,15 +35,15 @@ class Instantiation(NamedTuple):
 
 
 class Tree:
-    """All files that matter, linked. `files` are the ones asked for."""
+    """All files that matter, linked. `files` are the ones asked for; `others` may say something about them."""
 
-    def __init__(self, files: Sequence[Path], read: Read) -> None:
+    def __init__(self, files: Sequence[Path], read: Read, others: Iterable[Path] = ()) -> None:
         self.files = tuple(files)
         self._modules: dict[tuple[Path, str], Optional[Path]] = {}
         self._roots: dict[Path, Path] = {}
         self._orders: dict[Key, tuple[list[Key], list[str]]] = {}
-        self.facts: dict[Path, FileFacts] = dict(read(self.files))
-        wanted = set(self.files)
+        wanted = {*self.files, *others}
+        self.facts: dict[Path, FileFacts] = dict(read(sorted(wanted)))
         for _ in range(_MAX_ROUNDS):
             wanted = self._needed(wanted) - self.facts.keys()
             if not wanted:
@@ -168,8 +168,7 @@ class Tree:
     def _root(self, folder: Path) -> Path:
         """The repository's root; without one the folder itself, so that no stranger's folder is read."""
         if folder not in self._roots:
-            above = [folder, *folder.parents]
-            self._roots[folder] = next((one for one in above if (one / ".git").exists()), folder)
+            self._roots[folder] = repository_root(folder) or folder
         return self._roots[folder]
 
     def _needed(self, files: Iterable[Path]) -> set[Path]:
@@ -229,6 +228,10 @@ class Tree:
             if found:
                 return found
         return []
+
+
+def repository_root(folder: Path) -> Optional[Path]:
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
 
 
 def is_instantiation(names: str) -> bool:

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from backend_ci.testing.classify.cache import Cache, cache_path
-from backend_ci.testing.classify.read import Reader, find_files
+from backend_ci.testing.classify.read import Reader, find_files, instantiating_files
 from backend_ci.testing.classify.report import Report, make_report
 from backend_ci.testing.classify.show import as_json, markdown, table
 from backend_ci.testing.classify.tree import Tree
@@ -45,10 +45,15 @@ OPTIONS = (ClassifyOptions,)
 OUTPUTS: dict[str, str] = {}
 
 
-def read_tree(options: SourceOptions, context: RunContext, commands: Commands) -> Tree:
-    """The tree of the paths that were asked for. Raises UsageError."""
+def read_tree(
+    options: SourceOptions, context: RunContext, commands: Commands, *, elsewhere: bool = False
+) -> Tree:
+    """The tree of the paths that were asked for; `elsewhere`: with the files that may instantiate their classes.
+
+    Raises UsageError.
+    """
     if not options.paths:
-        raise UsageError("No test file is named.", seen="no PATH", fix="crcr classify test/")
+        raise UsageError("No test file is named.", seen="no PATH", fix="name a file or a folder, such as test/")
     files = find_files(options.paths, context.workspace)
     if not files:
         raise UsageError(
@@ -57,7 +62,8 @@ def read_tree(options: SourceOptions, context: RunContext, commands: Commands) -
             fix="name a folder that holds test_*.py or *_test.py, or the files themselves",
         )
     cache = Cache(cache_path(options.cache, context.environment))
-    tree = Tree(files, Reader(cache, context.environment, commands.line).read)
+    others = instantiating_files(files) if elsewhere else ()
+    tree = Tree(files, Reader(cache, context.environment, commands.line).read, others)
     cache.save()
     return tree
 
