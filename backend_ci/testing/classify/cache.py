@@ -20,7 +20,7 @@ from typing import Optional
 
 from backend_ci.testing.classify.facts import FileFacts, from_json
 
-_CODE = ("facts.py", "names.py", "devices.py", "scan.py")
+_CODE = ("facts.py", "names.py", "tags.py", "devices.py", "scan.py")
 _MAX_BYTES = 256 * 1024 * 1024
 # Facts of files that were not looked at this time (another tree, another branch) are kept up to this many.
 _KEPT_UNUSED = 4_000
@@ -35,7 +35,9 @@ def version() -> str:
     code = hashlib.sha256()
     for name in _CODE:
         code.update(Path(__file__).with_name(name).read_bytes())
-    return f"crcr-facts {code.hexdigest()} {sys.implementation.name}-{sys.version_info[0]}.{sys.version_info[1]}"
+    return (
+        f"crcr-facts {code.hexdigest()} {sys.implementation.name}-{sys.version_info[0]}.{sys.version_info[1]}"
+    )
 
 
 class Cache:

@@ -42,6 +42,7 @@ _COMPOUND = (
     *_DECORATED, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.ExceptHandler,
     *(getattr(ast, name) for name in ("Match", "match_case", "TryStar") if hasattr(ast, name)),
 )  # fmt: skip
+_MOVES = frozenset({"cuda", "xpu", "hpu", "mtia", "ipu"})
 _DEVICE_VARIABLES = frozenset({"device", "devices", "device_type", "DEVICE", "DEVICE_TYPE"})
 
 
@@ -176,7 +177,9 @@ def _defaults(node: ast.arguments) -> Iterator[tuple[ast.expr, str]]:
     """The defaults of device parameters that name an accelerator."""
     plain = [*node.posonlyargs, *node.args]
     pairs = list(zip(plain[len(plain) - len(node.defaults) :], node.defaults))
-    pairs += [(name, default) for name, default in zip(node.kwonlyargs, node.kw_defaults) if default is not None]
+    pairs += [
+        (name, default) for name, default in zip(node.kwonlyargs, node.kw_defaults) if default is not None
+    ]
     for name, default in pairs:
         device = device_in(getattr(default, "value", None))
         if device and name.arg in _DEVICE_VARIABLES:
@@ -191,12 +194,13 @@ def _of_call(node: ast.Call, names: Names) -> Optional[tuple[str, str, str]]:
         device = next(part for part in parts if part in _MODULES)
         return "availability", device, name
     first = device_in(getattr(node.args[0], "value", None)) if node.args else ""
-    if first and (name in _DEVICE_FUNCTIONS or (isinstance(function, ast.Attribute) and function.attr == "to")):
+    if first and (
+        name in _DEVICE_FUNCTIONS or (isinstance(function, ast.Attribute) and function.attr == "to")
+    ):
         shown = name if name in _DEVICE_FUNCTIONS else ".to"
         return "argument", first, f'{shown}("{getattr(node.args[0], "value", "")}")'
-    if isinstance(function, ast.Attribute) and function.attr in ("cuda", "xpu", "hpu", "mtia", "ipu"):
-        if dotted(function.value) != "torch":
-            return "method", function.attr, f".{function.attr}()"
+    if isinstance(function, ast.Attribute) and function.attr in _MOVES and dotted(function.value) != "torch":
+        return "method", function.attr, f".{function.attr}()"
     return None
 
 

@@ -16,7 +16,9 @@ from backend_ci.testing.classify.facts import UNREADABLE, Test
 from relay_client.protocol import vocabulary as words
 
 _ONLY = {"onlyCPU": "cpu", "onlyCUDA": "cuda", "onlyMPS": "mps", "onlyXPU": "xpu"}
-_OWN = {name.lower(): name for name in words.HARDWARE_CLASSIFICATIONS if name not in ("GENERIC", "ACCELERATOR")}
+_OWN = {
+    name.lower(): name for name in words.HARDWARE_CLASSIFICATIONS if name not in ("GENERIC", "ACCELERATOR")
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ def _plain(found: Evidence) -> tuple[str, str]:
         return _OWN[device], f"not instantiated, and every test names {device}"
     shown = ", ".join(sorted(devices))
     if naming:
-        return "", f"{len(naming)} of {len(tests)} tests name {shown}: split the class, or take the device as a parameter"
+        return (
+            "",
+            f"{len(naming)} of {len(tests)} tests name {shown}: split the class, or take the device as a parameter",
+        )
     return "", f"a method that is no test names {shown}"
 
 

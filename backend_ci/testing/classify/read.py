@@ -25,7 +25,9 @@ PROCESSES = 2
 _PROGRESS_SECONDS = 2.0
 _LEFT_OUT = frozenset({"__pycache__", "node_modules", "build", "dist"})
 _ROOT = Path(backend_ci.__file__).resolve().parent.parent
-_START = "import sys; sys.path.append(sys.argv[1]); from backend_ci.testing.classify.worker import main; main()"
+_START = (
+    "import sys; sys.path.append(sys.argv[1]); from backend_ci.testing.classify.worker import main; main()"
+)
 
 
 def is_test_file(name: str) -> bool:
@@ -47,7 +49,9 @@ def find_files(paths: Iterable[str], folder: Path) -> list[Path]:
         elif path.exists() or path.is_symlink():
             found.add(path)
         else:
-            raise UsageError("A path is not there.", seen=str(path), fix="name test files or folders that exist")
+            raise UsageError(
+                "A path is not there.", seen=str(path), fix="name test files or folders that exist"
+            )
     return sorted(found)
 
 
@@ -60,7 +64,9 @@ def _listed(paths: Iterable[str], folder: Path) -> Iterable[str]:
             text = (folder / given[1:]).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError as error:
             raise UsageError(
-                "The list of paths cannot be read.", seen=f"{given[1:]}: {error.strerror}", fix="name a text file"
+                "The list of paths cannot be read.",
+                seen=f"{given[1:]}: {error.strerror}",
+                fix="name a text file",
             ) from None
         yield from filter(None, (line.strip() for line in text.splitlines()))
 
@@ -144,7 +150,9 @@ class Reader:
         """Read in processes of their own: `(digest, facts)`, or `(why not, "")`."""
         results: dict[Path, tuple[str, str]] = {}
         shares = shares_by_size(paths, PROCESSES if len(paths) > PROCESSES else 1)
-        threads = [threading.Thread(target=self._share, args=(share, results), daemon=True) for share in shares]
+        threads = [
+            threading.Thread(target=self._share, args=(share, results), daemon=True) for share in shares
+        ]
         for thread in threads:
             thread.start()
         next_word = time.monotonic() + _PROGRESS_SECONDS

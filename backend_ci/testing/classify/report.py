@@ -64,8 +64,8 @@ class Report:
 
 
 def make_report(tree: Tree) -> Report:
-    rows = []
-    problems = []
+    rows: list[Row] = []
+    problems: list[Problem] = []
     for file in tree.files:
         facts = tree.facts[file]
         if facts.problem:
@@ -99,7 +99,7 @@ def _read(tree: Tree, key: Key, tag: Tag) -> Optional[str]:
             return name if name in words.HARDWARE_CLASSIFICATIONS else None
         if tag.kind != "of":
             return None
-        other = tree.find(key.file, tag.value, key.index)
+        other = tree.find(key.file, tag.value, key.place)
         if other is None:
             return None
         found = next((one for one in tree.order(other)[0] if tree.cls(one).tag is not None), None)

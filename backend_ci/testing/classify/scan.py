@@ -21,9 +21,8 @@ from backend_ci.testing.classify.facts import (
     unreadable,
 )
 from backend_ci.testing.classify.names import Names, dotted
+from backend_ci.testing.classify.tags import TAG, contradicts, tag_of, tag_value
 
-TAG = "hw_classification"
-ENUM = "HardwareClassification"
 INSTANTIATE = "instantiate_device_type_tests"
 # PyTorch's largest Python test file has 1.4 MB; a parser's memory is a hundred times the source.
 MAX_BYTES = 4 * 1024 * 1024
@@ -104,10 +103,10 @@ class _Scan:
                 if statement.name.startswith("test"):
                     tests[statement.name] = self._test(statement)
             elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-                found = self._tag(statement)
+                found = tag_of(statement, self.names)
                 if found is not None:
                     # Two different values below an `if`: which one holds is not known before it runs.
-                    conflict = tag is not None and nested_differs(tag, found, node.body)
+                    conflict = tag is not None and contradicts(tag, found, node.body)
                     tag = Tag("unreadable", "assigned more than once", found.line) if conflict else found
         return TestClass(
             node.name,
@@ -133,53 +132,15 @@ class _Scan:
                 found.append(self.names.resolve(name))
         return tuple(found)
 
-    def _tag(self, statement: ast.stmt) -> Optional[Tag]:
-        if isinstance(statement, ast.Assign):
-            names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-            value: Optional[ast.expr] = statement.value
-        else:
-            assert isinstance(statement, ast.AnnAssign)
-            names = [statement.target.id] if isinstance(statement.target, ast.Name) else []
-            value = statement.value
-        if TAG not in names or value is None:
-            return None
-        return self._tag_value(value)
-
-    def _tag_value(self, value: ast.expr) -> Tag:
-        line = value.lineno
-        if isinstance(value, ast.Constant) and value.value is None:
-            return Tag("none", "", line)
-        member = self._member(value)
-        if member:
-            return Tag("member", member, line)
-        owner, _, last = self.names.resolve(dotted(value)).rpartition(".")
-        if last == TAG and owner:
-            return Tag("of", owner, line)
-        return Tag("unreadable", ast.unparse(value)[:_MAX_SHOWN], line)
-
-    def _member(self, value: ast.expr) -> str:
-        """The member of an expression for one: `E.X`, `E["X"]`, `E("x")`, `getattr(E, "X", …)`."""
-        if isinstance(value, ast.Subscript) and self._is_enum(value.value):
-            return _text(value.slice)
-        if isinstance(value, ast.Call) and len(value.args) == 1 and self._is_enum(value.func):
-            return _text(value.args[0]).upper()
-        if isinstance(value, ast.Call) and dotted(value.func) == "getattr" and len(value.args) > 1:
-            return _text(value.args[1]) if self._is_enum(value.args[0]) else ""
-        if isinstance(value, ast.Attribute) and self._is_enum(value.value):
-            return value.attr
-        # `from … import HardwareClassification` bound to a shorter name, then an alias of a member.
-        parts = self.names.resolve(dotted(value)).partition("|")[0].split(".")
-        return parts[-1] if len(parts) > 1 and parts[-2] == ENUM else ""
-
-    def _is_enum(self, node: ast.expr) -> bool:
-        names = self.names.resolve(dotted(node)).split("|")
-        return any(name.rpartition(".")[2] == ENUM for name in names)
-
     def _tagged_later(self, statement: ast.Assign, classes: list[TestClass]) -> list[TestClass]:
         """`TestA.hw_classification = …` after the class."""
         for target in statement.targets:
-            if isinstance(target, ast.Attribute) and target.attr == TAG and isinstance(target.value, ast.Name):
-                tag = self._tag_value(statement.value)
+            if (
+                isinstance(target, ast.Attribute)
+                and target.attr == TAG
+                and isinstance(target.value, ast.Name)
+            ):
+                tag = tag_value(statement.value, self.names)
                 classes = [one._replace(tag=tag) if one.name == target.value.id else one for one in classes]
         return classes
 
@@ -236,13 +197,6 @@ class _Scan:
         return (UNREADABLE, ast.unparse(node)[:_MAX_SHOWN]) if texts is None else texts
 
 
-def nested_differs(first: Tag, second: Tag, body: list[ast.stmt]) -> bool:
-    """Whether two assignments disagree, and at least one of them is conditional."""
-    plain = {statement.lineno for statement in body if isinstance(statement, (ast.Assign, ast.AnnAssign))}
-    conditional = second.line not in plain
-    return conditional and first[:2] != second[:2]
-
-
 def _scanned(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, bool]]:
     """Statements of a body, in order, with those below `if`, `try`, `with`, loops and `match`."""
     todo = [(statement, False) for statement in reversed(body)]
@@ -262,16 +216,13 @@ def _argument(node: ast.Call, position: int) -> Optional[ast.expr]:
     return node.args[position] if len(node.args) > position else None
 
 
-def _text(node: ast.AST) -> str:
-    # Python 3.8 had ast.Index around it; from 3.9 on the constant stands there.
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
 def _texts(node: ast.expr) -> Optional[tuple[str, ...]]:
     """The strings of a literal string, tuple, list or set of strings; None for anything else."""
     if isinstance(node, ast.Constant):
         return (node.value,) if isinstance(node.value, str) else None
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        texts = [one.value for one in node.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        texts = [
+            one.value for one in node.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        ]
         return tuple(texts) if len(texts) == len(node.elts) else None
     return None

@@ -104,7 +104,10 @@ def as_json(report: Report, folder: Path, policy: str) -> str:
         "folder": str(folder),
         "unclassified_policy": policy,
         "files": report.files,
-        "counts": {**{name: 0 for name in ("declared", "inherited", "unclassified", "unreadable")}, **report.count()},
+        "counts": {
+            **dict.fromkeys(("declared", "inherited", "unclassified", "unreadable"), 0),
+            **report.count(),
+        },
         "classes": [_json_row(row, folder) for row in report.rows],
         "problems": [
             {"file": shown(one.file, folder), "line": one.line, "what": one.what} for one in report.problems

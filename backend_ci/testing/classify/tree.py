@@ -24,7 +24,7 @@ class Key(NamedTuple):
     """A class of the tree: its file, and its place among the file's classes."""
 
     file: Path
-    index: int
+    place: int
 
 
 class Instantiation(NamedTuple):
@@ -56,7 +56,7 @@ class Tree:
         self._find_instantiations()
 
     def cls(self, key: Key) -> TestClass:
-        return self.facts[key.file].classes[key.index]
+        return self.facts[key.file].classes[key.place]
 
     def find(self, file: Path, names: str, before: Optional[int] = None) -> Optional[Key]:
         """The class that a name means in a file. `before`: as a base of the class at that place."""
@@ -76,7 +76,7 @@ class Tree:
             bases: list[Key] = []
             unknown: list[str] = []
             for name in self.cls(key).bases:
-                base = self.find(key.file, name, key.index)
+                base = self.find(key.file, name, key.place)
                 if base is None or base == key:
                     unknown.append(name)
                 elif base not in bases:

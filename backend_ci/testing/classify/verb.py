@@ -53,7 +53,9 @@ def read_tree(
     Raises UsageError.
     """
     if not options.paths:
-        raise UsageError("No test file is named.", seen="no PATH", fix="name a file or a folder, such as test/")
+        raise UsageError(
+            "No test file is named.", seen="no PATH", fix="name a file or a folder, such as test/"
+        )
     files = find_files(options.paths, context.workspace)
     if not files:
         raise UsageError(

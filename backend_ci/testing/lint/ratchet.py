@@ -77,7 +77,9 @@ class RatchetFile:
             with contextlib.suppress(OSError):
                 unfinished.unlink()
             raise UsageError(
-                "The list of exceptions cannot be written.", seen=f"{self.path}: {error}", fix="name a writable file"
+                "The list of exceptions cannot be written.",
+                seen=f"{self.path}: {error}",
+                fix="name a writable file",
             ) from None
 
     def _before(self, base: str) -> Optional[tuple[str, ...]]:

@@ -101,7 +101,9 @@ def _duplicates(tree: Tree, file: Path) -> Iterator[Finding]:
             continue
         if call.target in calls:
             what = f"{call.target} is instantiated a second time; the first call (line {calls[call.target]}) removed it"
-            yield Finding(file, call.line, 0, ERROR, "duplicate_instantiation", what, "remove one of the two calls")
+            yield Finding(
+                file, call.line, 0, ERROR, "duplicate_instantiation", what, "remove one of the two calls"
+            )
         calls[call.target] = call.line
 
 

@@ -46,7 +46,9 @@ def show_github(findings: Sequence[Finding], folder: Path, commands: Commands) -
     for finding in findings:
         text = f"{finding.what}.\nInstead: {finding.fix}" if finding.fix else finding.what
         annotate = commands.error if finding.severity == ERROR else commands.warning
-        annotate(text, title=f"crcr lint: {finding.rule}", file=shown(finding.file, folder), line=finding.line)
+        annotate(
+            text, title=f"crcr lint: {finding.rule}", file=shown(finding.file, folder), line=finding.line
+        )
 
 
 def _place(finding: Finding, folder: Path) -> str:

@@ -106,11 +106,13 @@ def _with_ratchet(
             ratchet.write(listed)
             commands.line(f"The list is made: {_plural(len(listed), 'file')}.")
         listed = listed or ()
-    judgement = judge(listed, ratchet.before, set(entries[file] for file in files), dirty, ratchet.gone())
+    judgement = judge(listed, ratchet.before, {entries[file] for file in files}, dirty, ratchet.gone())
     if update:
         if set(judgement.left) != set(listed):
             ratchet.write(judgement.left)
-            commands.line(f"Taken out of the list: {_plural(len(set(listed) - set(judgement.left)), 'file')}.")
+            commands.line(
+                f"Taken out of the list: {_plural(len(set(listed) - set(judgement.left)), 'file')}."
+            )
         return [finding for finding in findings if entries[finding.file] not in judgement.left]
     kept = [finding for finding in findings if entries[finding.file] not in listed]
     return kept + list(_of_list(ratchet.path, judgement))
@@ -118,7 +120,9 @@ def _with_ratchet(
 
 def _of_list(path: Path, judgement: Judgement) -> list[Finding]:
     return [
-        Finding(path, 0, 0, ERROR, "ratchet", f"{entry} {why}", "remove it from the list: crcr lint … --update")
+        Finding(
+            path, 0, 0, ERROR, "ratchet", f"{entry} {why}", "remove it from the list: crcr lint … --update"
+        )
         for reason, why in _MUST_GO.items()
         for entry in getattr(judgement, reason)
     ]
