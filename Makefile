@@ -5,6 +5,7 @@ SCENARIO ?= pull-request
 PYTHON ?= python3
 OUTPUT ?= demo-output
 STAY ?=
+TREE ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +17,7 @@ OLDEST_VENV := .cache/python3.9
 # What the reference backend's tests need beside torch; its workflow file lists the same.
 TEST_REQUIREMENTS := ninja pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
+.PHONY: help bench-classify demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -43,6 +44,9 @@ lint: setup-dev ## ruff, mypy, zizmor, actionlint, schemas, generated files
 	$(BIN)/mypy
 	$(BIN)/python -m dev.generate --check
 	$(BIN)/python -m dev.lint_workflows
+
+bench-classify: setup-dev ## how fast test files are classified: make bench-classify TREE=/path/of/pytorch/test
+	$(BIN)/python benchmarks/classify.py $(if $(TREE),--tree $(TREE))
 
 generate: setup-dev ## rewrite schemas/ and the action manifests from the code
 	$(BIN)/python -m dev.generate

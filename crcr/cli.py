@@ -17,6 +17,7 @@ from relay_client.runner.context import read_context
 from relay_client.runner.options import add_arguments, read_options
 
 INTERRUPTED = 130
+OUTPUT_CLOSED = 141  # as a shell shows a death by SIGPIPE
 
 
 def main(arguments: Optional[Sequence[str]] = None, environment: Optional[Mapping[str, str]] = None) -> int:
@@ -32,7 +33,7 @@ def main(arguments: Optional[Sequence[str]] = None, environment: Optional[Mappin
         parser.error(f"there is no verb {arguments[0]!r}; verbs: {', '.join(BY_NAME)}")
     try:
         module = verb.load()
-        given = _verb_parser(verb, module.OPTIONS).parse_args(list(arguments[1:]))
+        given = _verb_parser(verb, module.OPTIONS).parse_intermixed_args(list(arguments[1:]))
         options = (
             given if verb.name == "run" else read_options(module.OPTIONS[0], vars(given), context.environment)
         )
@@ -43,6 +44,10 @@ def main(arguments: Optional[Sequence[str]] = None, environment: Optional[Mappin
     except KeyboardInterrupt:
         commands.line("Interrupted.")
         return INTERRUPTED
+    except BrokenPipeError:
+        # `crcr … | head`: the reader has seen enough. Nothing is flushed into the closed pipe at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT_CLOSED
     except Exception as error:  # noqa: BLE001 - the last line of defence: no user meets a bare traceback
         return _internal(error, commands)
     return 0

@@ -25,7 +25,8 @@ CrcrError
 ├── TestError
 │   ├── NothingSelected ········ 50  no test fits the selection
 │   ├── TestsFailed ············ 51  a test failed, crashed or was lost
-│   └── TestRunBroken ·········· 52  the test session itself did not work
+│   ├── TestRunBroken ·········· 52  the test session itself did not work
+│   └── LintFindings ··········· 53  test files break a rule, or the list of exceptions grew
 ├── ReportError
 │   ├── RelayUnreachable ······· 60  the callback could not be delivered; it waits in the outbox
 │   ├── RelayRefused ··········· 61  the relay answered that it does not take the callback
@@ -165,6 +166,10 @@ class TestsFailed(TestError):
 
 class TestRunBroken(TestError):
     exit_code = 52
+
+
+class LintFindings(TestError):
+    exit_code = 53
 
 
 class ReportError(CrcrError):

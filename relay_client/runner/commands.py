@@ -35,11 +35,15 @@ class Commands:
         for part in text.splitlines() or [""]:
             self._write(_defused(part))
 
+    def leave_stdout(self) -> None:
+        """From here on talk on standard error: standard output is for the program that reads the result."""
+        self._stream = sys.stderr
+
     def notice(self, text: str, title: str = "") -> None:
         self._annotate("notice", text, title)
 
-    def warning(self, text: str, title: str = "") -> None:
-        self._annotate("warning", text, title)
+    def warning(self, text: str, title: str = "", file: str = "", line: int = 0) -> None:
+        self._annotate("warning", text, title, file, line)
 
     def error(self, text: str, title: str = "", file: str = "", line: int = 0) -> None:
         self._annotate("error", text, title, file, line)
