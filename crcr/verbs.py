@@ -45,6 +45,8 @@ VERBS = (
          "Say which hardware each test class is for, without importing it"),
     Verb("lint", "backend_ci.testing.lint.verb", "",
          "Check test classes against PyTorch's rules, and find hard-coded devices"),
+    Verb("doctor", "crcr.doctor.verb", "",
+         "Say before the first run why results would not show"),
     Verb("run", "crcr.run", ".",
          "Walk checkout, build-pytorch, build-backend, plan and test"),
 )  # fmt: skip

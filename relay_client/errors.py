@@ -3,6 +3,7 @@
 CrcrError
 ├── UsageError ················· 2   the command line or an input is wrong
 ├── NothingToRun ··············· 3   the event asks for no test run (`crcr receive --exit-code` only)
+├── NotReady ··················· 4   `crcr doctor` found what keeps results from showing
 ├── DocumentError ·············· 9   a document of the run folder is missing, unreadable or of another version
 ├── EventError                       what arrived is not a dispatch we can serve
 │   ├── NoEvent ················ 10  there is no event file
@@ -72,6 +73,10 @@ class UsageError(CrcrError):
 
 class NothingToRun(CrcrError):
     exit_code = 3
+
+
+class NotReady(CrcrError):
+    exit_code = 4
 
 
 class DocumentError(CrcrError):

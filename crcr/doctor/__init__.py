@@ -1,0 +1,1 @@
+"""Doctor: say before the first run why results would not show."""
