@@ -64,7 +64,7 @@ class Settings:
 
 def decide(situation: Situation) -> Settings:
     """Lead the build through the tool. Raises UsageError for a `CC` or `CXX` of two words."""
-    refuse_two_words(situation.environment)
+    _refuse_two_words(situation.environment)
     storage = _ccache(situation) if situation.tool == "ccache" else _sccache(situation)
     lead, scripts = _lead(situation)
     flags: Variables = {} if _has_flags(situation.environment) else _NO_DEBUG_INFORMATION
@@ -80,7 +80,7 @@ def without_cache(environment: Mapping[str, str]) -> Variables:
     return {name: value for name, value in _OFF.items() if name not in environment}
 
 
-def refuse_two_words(environment: Mapping[str, str]) -> None:
+def _refuse_two_words(environment: Mapping[str, str]) -> None:
     """`CXX="ccache c++"` is one quoted word in the rules that torch writes, and no such program exists."""
     for name, usual in (("CC", "cc"), ("CXX", "c++")):
         words = environment.get(name, "").split()

@@ -35,7 +35,6 @@ from backend_ci.build.cache_settings import (
     choose,
     decide,
     old,
-    refuse_two_words,
     without_cache,
 )
 from backend_ci.build.cache_statistics import COMMANDS, READERS
@@ -106,7 +105,6 @@ def compiler_cache(
     if tool is None:
         yield plain
         return
-    refuse_two_words(environment.environment)
     with contextlib.ExitStack() as stack:
         try:
             at = _Place.make(options, tool, environment, roots, stack)
@@ -124,7 +122,7 @@ def compiler_cache(
                 stack.enter_context(_server(found.programs[tool], cached.environment, at.socket))
             environment.commands.line(f"Compiler cache: {found.versions[tool]}, {at.describe()}")
         except OSError as error:
-            _go_on_without(environment.commands, tool, str(error))
+            _go_on_without(environment.commands, tool, f"{tool}: {error}")
             cached = plain
         try:
             yield cached
