@@ -14,12 +14,15 @@ from typing import Any, Optional
 from urllib.parse import quote
 
 import pytest
+from test_build_verbs import Job
 
 from backend_ci.build import cache_settings as settings
 from backend_ci.build.cache_settings import Situation, check_size, choose, decide, old, without_cache
 from backend_ci.build.cache_statistics import Counted, read_ccache, read_sccache
 from backend_ci.build.compiler_cache import CompilerCacheOptions, compiler_cache
 from backend_ci.build.environment import RunEnvironment
+from relay_client.documents.build import Build, CompilerCache
+from relay_client.documents.document import load
 from relay_client.errors import CommandFailed, UsageError
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext
@@ -569,3 +572,23 @@ def test_a_compilers_own_error_is_told_as_without_a_cache(machine: Machine) -> N
     with pytest.raises(CommandFailed) as caught:
         machine.build("ccache", "run", text="int x = ;\n")
     assert (caught.value.file, caught.value.line) == ("a.c", 1)
+
+
+def test_the_verb_builds_through_the_cache_and_writes_down_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "ccache").symlink_to(program("ccache"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    job = Job(tmp_path)
+    job.with_torch()
+    (job.workspace / "a.c").write_text(SOURCE)
+    command = '"$CC" -c "$PWD/a.c" -o a.o'
+    given = ["--compiler-cache=auto", "--compiler-cache-trust=landed", "--backend-command", command]
+    assert [job.build_backend(*given), job.build_backend(*given)] == [0, 0]
+    assert load(Build, job.run_dir).compiler_cache == (
+        CompilerCache("build-backend", "ccache", "landed", hits=0, misses=1, uncached=0),
+        CompilerCache("build-backend", "ccache", "landed", hits=1, misses=0, uncached=0),
+    )
+    assert (job.run_dir.parent / "crcr-compiler-cache" / "ccache").is_dir()
+    assert "ccache, 1 hits, 0 misses, 100 % from the cache" in capsys.readouterr().out
