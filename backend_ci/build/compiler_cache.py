@@ -11,15 +11,10 @@ docs/compiler-cache.md has the reasons, the figures, and what each place to keep
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import signal
-import socket
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
 
@@ -38,18 +33,13 @@ from backend_ci.build.cache_settings import (
     without_cache,
 )
 from backend_ci.build.cache_statistics import COMMANDS, READERS
+from backend_ci.build.cache_tools import Found, ask, server
 from backend_ci.build.environment import RunEnvironment
 from relay_client.documents.build import CompilerCache
 from relay_client.errors import UsageError
 from relay_client.runner.commands import Commands
 from relay_client.runner.options import StageOptions, option
-from relay_client.runner.process import scrubbed
 
-# The tools answer at once; a server that does not is not waited for.
-_ANSWER_SECONDS = 30.0
-_SERVER_START_SECONDS = 10.0
-_SERVER_END_SECONDS = 10.0
-_POLL_SECONDS = 0.02
 _WRAPPER = '#!/bin/sh\nexec {program} {compiler} "$@"\n'
 
 
@@ -99,7 +89,7 @@ def compiler_cache(
     extension is built against it. Raises UsageError for options, CC or CXX that cannot work.
     """
     check_size(options.compiler_cache_size)
-    found = _Found.on_path(environment)
+    found = Found.on_path(environment)
     tool = _choose(options, found, environment.commands)
     plain = Cached(_with(environment, without_cache(environment.environment)))
     if tool is None:
@@ -119,7 +109,7 @@ def compiler_cache(
             _write(settings.scripts)
             cached = Cached(_with(environment, settings.variables))
             if tool == "sccache":
-                stack.enter_context(_server(found.programs[tool], cached.environment, at.socket))
+                stack.enter_context(server(found.programs[tool], cached.environment, at.socket))
             environment.commands.line(f"Compiler cache: {found.versions[tool]}, {at.describe()}")
         except OSError as error:
             _go_on_without(environment.commands, tool, f"{tool}: {error}")
@@ -129,28 +119,6 @@ def compiler_cache(
         finally:
             if cached is not plain:
                 cached.statistics = _count(cached.environment, tool, found.programs[tool], phase, at)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The tools on PATH by name: their programs, and the versions they say they have."""
-
-    programs: dict[str, str] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def on_path(cls, environment: RunEnvironment) -> _Found:
-        # Where the build will look: what came with `requirements` is found too.
-        path = (
-            f"{environment.interpreter.parent}{os.pathsep}{environment.environment.get('PATH', os.defpath)}"
-        )
-        paths = {tool: shutil.which(tool, path=path) for tool in TOOLS}
-        programs = {tool: program for tool, program in paths.items() if program}
-        versions = {}
-        for tool, program in programs.items():
-            done = _ask(environment, program, "--version")
-            versions[tool] = done[0][:80] if done else ""
-        return cls(programs, versions)
 
 
 @dataclass(frozen=True)
@@ -217,7 +185,7 @@ def _guard(store: Path, commands: Commands, stack: contextlib.ExitStack) -> None
     stack.callback(look)
 
 
-def _choose(options: CompilerCacheOptions, found: _Found, commands: Commands) -> Optional[str]:
+def _choose(options: CompilerCacheOptions, found: Found, commands: Commands) -> Optional[str]:
     """The tool, or None after saying why. Raises UsageError."""
     mode = options.compiler_cache
     if mode == "none":
@@ -279,20 +247,11 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def _ask(environment: RunEnvironment, program: str, *arguments: str) -> tuple[str, ...]:
-    """What a tool answers, or nothing."""
-    try:
-        done = replace(environment, deadline_seconds=_ANSWER_SECONDS).run([program, *arguments], quiet=True)
-    except OSError:
-        return ()
-    return done.tail if done.ok else ()
-
-
 def _count(
     environment: RunEnvironment, tool: str, program: str, phase: str, at: _Place
 ) -> tuple[CompilerCache, ...]:
     """Say what the cache did, in the log and in the summary. The counters began at zero: they are this build's."""
-    counted = READERS[tool]("\n".join(_ask(environment, program, *COMMANDS[tool])))
+    counted = READERS[tool]("\n".join(ask(environment, program, *COMMANDS[tool])))
     commands = environment.commands
     if counted is None:
         commands.line(f"Compiler cache: {tool} gives no statistics")
@@ -303,42 +262,6 @@ def _count(
     if tool == "ccache" and at.trust == "landed":
         size = environment.environment["CCACHE_MAXSIZE"]
         trim = ("--trim-dir", str(at.seed), "--trim-max-size", size, "--trim-method", "mtime")
-        for line in _ask(environment, program, *trim):
+        for line in ask(environment, program, *trim):
             commands.line(f"Compiler cache: {line}")
     return (CompilerCache(phase, tool, at.trust, counted.hits, counted.misses, counted.uncached),)
-
-
-@contextlib.contextmanager
-def _server(program: str, environment: RunEnvironment, at: Path) -> Iterator[None]:
-    """An sccache server of our own, in the foreground: a daemon would outlive the stage. Raises OSError."""
-    own = {"SCCACHE_START_SERVER": "1", "SCCACHE_NO_DAEMON": "1"}
-    process = subprocess.Popen(
-        [program],
-        cwd=environment.folder,
-        env=scrubbed(environment.environment, own),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        _await_server(process, at)
-        yield
-    finally:
-        # It writes what it holds; and a client that found no server may have started another.
-        _ask(environment, program, "--stop-server")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_SERVER_END_SECONDS)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _await_server(process: subprocess.Popen[bytes], at: Path) -> None:
-    deadline = time.monotonic() + _SERVER_START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
-            probe.connect(str(at))
-            return
-        time.sleep(_POLL_SECONDS)
-    raise OSError("its server does not start")

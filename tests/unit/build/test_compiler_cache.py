@@ -458,7 +458,7 @@ def test_the_server_is_gone_after_the_build_even_when_the_build_fails(machine: M
 
 
 def test_a_server_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend_ci.build.compiler_cache._SERVER_END_SECONDS", 0.1)
+    monkeypatch.setattr("backend_ci.build.cache_tools._SERVER_END_SECONDS", 0.1)
     machine = Machine(tmp_path)
     serve = (
         "import os, socket, time; s = socket.socket(socket.AF_UNIX); s.bind(os.environ['SCCACHE_SERVER_UDS']); "
