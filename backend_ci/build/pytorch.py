@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+from backend_ci.build.compiler_cache import CompilerCacheOptions, compiler_cache
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
@@ -22,11 +23,11 @@ from relay_client.documents.document import load, save
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext
 from relay_client.runner.git import Git
-from relay_client.runner.options import StageOptions, option
+from relay_client.runner.options import option
 
 
 @dataclass(frozen=True)
-class BuildPytorchOptions(StageOptions):
+class BuildPytorchOptions(CompilerCacheOptions):
     provider: str = option("How PyTorch is got at the commit", default="overlay", one_of=PROVIDERS)
     torch_wheel: str = option(
         "The wheel: a path, a pattern that one file matches, or a requirement such as torch==2.13.0",
@@ -63,7 +64,8 @@ def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -
         if options.python is not None:
             _make_way(environment)
         # Bytecode of 2,300 files costs ten seconds; the tests compile what they import.
-        environment.pip("install", "--no-compile", str(wheel), *options.requirements)
+        with compiler_cache(options, environment, "build-pytorch", roots=(Path(checkout.path),)) as cache:
+            cache.environment.pip("install", "--no-compile", str(wheel), *options.requirements)
     overlay: Optional[Overlay] = None
     if options.provider == "overlay":
         with commands.group(f"Lay {checkout.commit[:12]} over {wheel.name}"):
@@ -88,6 +90,7 @@ def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -
         wheel=describe_wheel(wheel),
         seconds=round(time.monotonic() - started, 3),
         overlay=overlay,
+        compiler_cache=cache.statistics,
     )
     save(build, folder)
     commands.output("python", build.interpreter)

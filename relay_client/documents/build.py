@@ -56,6 +56,21 @@ class Backend:
 
 
 @dataclass(frozen=True)
+class CompilerCache:
+    """What a compiler cache did for one phase of the build."""
+
+    phase: str = member("The verb that compiled", one_of=("build-pytorch", "build-backend"))
+    tool: str = member("Which cache", one_of=("ccache", "sccache"))
+    trust: str = member(
+        "landed: what was compiled may serve later runs; pull-request: it was thrown away",
+        one_of=("pull-request", "landed"),
+    )
+    hits: int = member("Compilations served from the cache", minimum=0)
+    misses: int = member("Compilations that the compiler did, and that could be cached", minimum=0)
+    uncached: int = member("Calls that the cache could not take", minimum=0)
+
+
+@dataclass(frozen=True)
 class Build:
     """What the build stage made."""
 
@@ -71,3 +86,6 @@ class Build:
     seconds: float = member("Wall time", minimum=0)
     overlay: Optional[Overlay] = member("Only with the overlay provider", default=None)
     backends: tuple[Backend, ...] = member("Extensions installed after it", default=())
+    compiler_cache: tuple[CompilerCache, ...] = member(
+        "Statistics per phase, where a compiler cache was used", default=()
+    )

@@ -1,0 +1,1 @@
+"""Benchmarks: measurements that a fresh clone can repeat with one `make` command."""
