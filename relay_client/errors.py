@@ -9,7 +9,8 @@ CrcrError
 │   ├── NoEvent ················ 10  there is no event file
 │   ├── NoDispatchPayload ······ 11  the event carries no client_payload
 │   ├── BadEventField ·········· 12  one field of the event is wrong
-│   └── EventTooLarge ·········· 13  larger than GitHub delivers
+│   ├── EventTooLarge ·········· 13  larger than GitHub delivers
+│   └── BadCondition ··········· 14  `when:` cannot be understood
 ├── TokenError
 │   ├── NoTokenPermission ······ 20  the job may not ask for an OIDC token
 │   └── TokenUnavailable ······· 21  the token service did not answer with a token
@@ -101,6 +102,10 @@ class BadEventField(EventError):
 
 class EventTooLarge(EventError):
     exit_code = 13
+
+
+class BadCondition(EventError):
+    exit_code = 14
 
 
 class TokenError(CrcrError):

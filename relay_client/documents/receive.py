@@ -8,7 +8,10 @@ from typing import ClassVar, Optional
 from relay_client.protocol import vocabulary as words
 from relay_client.protocol.shape import member
 
-OUTCOMES = ("run", "closed", "deleted-ref", "deleted-fork")
+OUTCOMES = ("run", "closed", "deleted-ref", "deleted-fork", "not-wanted", "not-trusted", "superseded")
+MANUAL = "manual"
+# What reached the run, and whether its code has landed: who may read what it leaves behind.
+TRUST = ("pull-request", "landed")
 
 
 @dataclass(frozen=True)
@@ -28,11 +31,14 @@ class Receive:
     """What the receive stage found out."""
 
     FILE: ClassVar[str] = "receive.json"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     WRITTEN_BY: ClassVar[str] = "receive"
 
-    event_type: str = member("pull_request or push", one_of=words.DISPATCHED_EVENTS)
-    delivery_id: str = member("GUID of the upstream delivery")
+    event_type: str = member(
+        "pull_request or push; nightly for a scheduled run, manual for one by hand",
+        one_of=(*words.EVENT_TYPES, MANUAL),
+    )
+    delivery_id: str = member("GUID of the upstream delivery; for a nightly its commit; empty by hand")
     upstream: str = member("owner/name of the upstream repository")
     commit: str = member("The commit to test", pattern=words.SHA_PATTERN, expects=words.SHA_EXPECTS)
     decision: Decision = member("Whether to run")
@@ -45,3 +51,12 @@ class Receive:
         expects=words.SHA_EXPECTS,
     )
     ref: Optional[str] = member("Base branch of a pull request, or the pushed ref", default=None)
+    mode: str = member("The door through which the run came", default="dispatch")
+    chosen: str = member("How the commit was chosen", default="")
+    trust: str = member("Whether the commit has landed", one_of=TRUST, default="pull-request")
+    dispatched_commit: Optional[str] = member(
+        "The commit the event is about, if another one was chosen",
+        default=None,
+        pattern=words.SHA_PATTERN,
+        expects=words.SHA_EXPECTS,
+    )

@@ -49,6 +49,13 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Label:
+    """A label of a pull request."""
+
+    name: str = member("Set by whoever may triage upstream")
+
+
+@dataclass(frozen=True)
 class PullRequest:
     """The members of `payload.pull_request` that CRCR's consumers read."""
 
@@ -56,6 +63,12 @@ class PullRequest:
     head: Head = member("The commit to test")
     base: Base = member("Where it would land")
     title: str = member("Untrusted text", default="")
+    labels: tuple[Label, ...] = member("As they were when the event was sent", default=())
+    author_association: str = member("What the author is to the upstream repository", default="NONE")
+    draft: bool = member("Whether the author calls it unfinished", default=False)
+    merged: bool = member(
+        "Whether GitHub merged it; PyTorch's own bot does not merge through GitHub", default=False
+    )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,13 @@ SELF_REPORTED_EVENTS = ("nightly", "periodic")
 EVENT_TYPES = DISPATCHED_EVENTS + SELF_REPORTED_EVENTS
 PULL_REQUEST_ACTIONS = ("opened", "reopened", "synchronize", "closed")
 
+# PyTorch's bot lands a pull request by closing it (`merged` stays false) with this label on it.
+LANDED_LABEL = "Merged"
+# docs.github.com, GraphQL enumeration CommentAuthorAssociation.
+AUTHOR_ASSOCIATIONS = (
+    "OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "FIRST_TIMER", "MANNEQUIN", "NONE",
+)  # fmt: skip
+
 STATUSES = ("in_progress", "completed")
 CONCLUSIONS = ("success", "failure", "cancelled", "timed_out", "skipped", "neutral")
 LEVELS = ("L1", "L2", "L3", "L4")

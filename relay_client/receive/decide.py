@@ -1,22 +1,27 @@
-"""Decide whether an event asks for a test run. Pure: event in, decision out."""
+"""Decide whether an event asks for a test run. Pure: event and policy in, decision out."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Optional
 
-from relay_client.documents.receive import Decision, Receive
+from relay_client.documents.receive import Decision
 from relay_client.protocol import vocabulary as words
-from relay_client.protocol.dispatch import (
-    DispatchEnvelope,
-    PullRequestEvent,
-    PushEvent,
-    UpstreamEvent,
-    tested_commit,
-)
+from relay_client.protocol.dispatch import PullRequestEvent, PushEvent, UpstreamEvent
+from relay_client.protocol.shape import show
+from relay_client.receive.condition.evaluate import evaluate
+from relay_client.receive.condition.facts import Facts, landed
+from relay_client.receive.condition.syntax import Condition, read_condition
+
+# Upstream's own code, and what somebody vouches for.
+DEFAULT_WHEN = "push or pull_request and trusted"
+# The rule GitHub itself has for pull requests from forks: whoever contributed before needs no approval.
+DEFAULT_TRUSTED_AUTHORS = ("OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR")
+DEFAULT_APPROVAL_LABEL = "ciflow/crcr"
 
 
-def decide(event: UpstreamEvent) -> Decision:
-    """Whether to run the tests. Every other outcome names the field it read."""
+def untestable(event: UpstreamEvent) -> Optional[Decision]:
+    """Why an event has nothing that could be tested, whatever the policy; None if it has."""
     if isinstance(event, PushEvent):
         if event.deleted or event.after == words.ZERO_SHA:
             return Decision(
@@ -24,39 +29,58 @@ def decide(event: UpstreamEvent) -> Decision:
                 "client_payload.payload.deleted is true: the push removed its ref, so there is no commit to "
                 "test. Nothing is reported; nothing needs to be changed",
             )
-        return Decision("run", "a push asks for its commit to be tested")
-    if event.action == "closed":
+        return None
+    if event.action == "closed" and not landed(event):
         return Decision(
             "closed",
             "client_payload.payload.action is closed: the pull request asks for no test any more. "
             "Its running tests are cancelled by the workflow's `concurrency`; nothing is reported",
         )
-    if event.pull_request.head.repo is None:
+    if event.pull_request.head.repo is None and not landed(event):
         return Decision(
             "deleted-fork",
             "client_payload.payload.pull_request.head.repo is null: the fork was deleted, so nobody can "
             "update this pull request. To test its commit all the same, restore the fork and reopen it",
         )
-    return Decision("run", f"the pull request was {event.action}")
+    return None
 
 
-def describe(envelope: DispatchEnvelope, event: UpstreamEvent, decision: Decision) -> Receive:
-    """The receive document of an event."""
-    received = Receive(
-        event_type=envelope.event_type,
-        delivery_id=envelope.delivery_id,
-        upstream=event.repository.full_name,
-        commit=tested_commit(event),
-        decision=decision,
-    )
-    if isinstance(event, PullRequestEvent):
-        return replace(
-            received,
-            action=event.action,
-            pull_request=event.pull_request.number,
-            base_commit=event.pull_request.base.sha,
-            ref=event.pull_request.base.ref,
+def decide(facts: Facts, when: str) -> Decision:
+    """Whether to run the tests. Every other outcome names what it read. Raises BadCondition."""
+    condition = read_condition(when)
+    nothing = untestable(facts.event)
+    if nothing is not None:
+        return nothing
+    answer = evaluate(condition, facts)
+    if answer.holds:
+        return Decision("run", answer.why)
+    if _only_trust_is_missing(condition, facts):
+        return _not_trusted(facts)
+    if landed(facts.event):
+        return Decision(
+            "closed",
+            "the pull request has landed, and `when` does not ask for landed ones; its push is an event of its own",
         )
-    return replace(
-        received, base_commit=None if event.before == words.ZERO_SHA else event.before, ref=event.ref
+    return Decision("not-wanted", f"{answer.why}. `when` is: {when}")
+
+
+def _only_trust_is_missing(condition: Condition, facts: Facts) -> bool:
+    """Whether the approval label alone would let the event run."""
+    event = facts.event
+    if not isinstance(event, PullRequestEvent) or facts.flag("trusted"):
+        return False
+    approved = replace(
+        facts, policy=replace(facts.policy, authors=(event.pull_request.author_association.upper(),))
+    )
+    return evaluate(condition, approved).holds
+
+
+def _not_trusted(facts: Facts) -> Decision:
+    event = facts.event
+    author = event.pull_request.author_association if isinstance(event, PullRequestEvent) else ""
+    return Decision(
+        "not-trusted",
+        f"the author is {show(author)} to {event.repository.full_name}, and the pull request has no label "
+        f"{show(facts.policy.label)}. Whoever may label there can let it run: add that label, then reopen the "
+        f"pull request or push to it (labelling alone sends no dispatch). Nothing is reported",
     )

@@ -1,4 +1,4 @@
-"""Read the dispatch from the event file.
+"""Read the event file, and say through which door the run came.
 
 Always the file: an event in an environment variable fails at 128 KiB, and one pasted into a shell runs.
 """
@@ -8,22 +8,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
-from relay_client.errors import BadEventField, EventTooLarge, NoDispatchPayload, NoEvent
-from relay_client.protocol import vocabulary as words
-from relay_client.protocol.dispatch import (
-    DispatchEnvelope,
-    UpstreamEvent,
-    parse_event,
-    require_repository,
-)
-from relay_client.protocol.shape import ShapeError, parse, show
+from relay_client.errors import EventTooLarge, NoDispatchPayload, NoEvent
+from relay_client.protocol.dispatch import DispatchEnvelope, UpstreamEvent
+from relay_client.protocol.shape import show
+from relay_client.receive.doors import Arrival, open_door
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 MAX_EVENT_DEPTH = 64  # GitHub's webhooks have less than ten levels
-# GitHub documents 64 KB and does not say how it counts; twice that is certainly not GitHub's.
-MAX_ENVELOPE_BYTES = 2 * words.MAX_CLIENT_PAYLOAD_BYTES
+
+
+def read_arrival(path: Optional[Path], upstream: str) -> Arrival:
+    """What a GitHub event file holds. Raises an EventError that names the field and the fix."""
+    return open_door(_read_event(path), upstream, str(path))
 
 
 @dataclass(frozen=True)
@@ -35,36 +33,18 @@ class ReceivedDispatch:
 
 
 def read_dispatch(path: Optional[Path], upstream: str) -> ReceivedDispatch:
-    """The dispatch in a GitHub event file. Raises an EventError that names the field and the fix."""
-    event = _read_event(path)
-    payload = event.get("client_payload")
-    if payload is None:
+    """The dispatch in a GitHub event file. Raises an EventError, also when the run came through another door."""
+    arrival = read_arrival(path, upstream)
+    if arrival.envelope is None or arrival.event is None:
         raise NoDispatchPayload(
-            "The event carries no dispatch.",
-            seen=f"client_payload: {show(payload)} in {path}; members: {_members(event)}",
-            fix="start the workflow with `on: repository_dispatch: types: [pull_request, push]` only",
+            "The relay knows nothing of this run, so there is nothing to report to.",
+            seen=f"{path}: a run by {arrival.door}",
+            fix="report only runs of a dispatch: if: github.event_name == 'repository_dispatch'",
         )
-    size = len(json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
-    if size > MAX_ENVELOPE_BYTES:
-        raise EventTooLarge(
-            "The event is larger than GitHub delivers, so it did not come from a dispatch.",
-            seen=f"client_payload: {size} bytes in {path}; GitHub's limit is {words.MAX_CLIENT_PAYLOAD_BYTES}",
-            fix="send client_payload.payload trimmed (pull_request.body is the usual giant), as the relay does",
-        )
-    try:
-        envelope = parse(DispatchEnvelope, payload, "client_payload")
-        upstream_event = parse_event(envelope)
-        require_repository(upstream_event, upstream)
-    except ShapeError as error:
-        raise BadEventField(
-            f"The dispatch has a wrong field: {error.field}.",
-            seen=f"{error.field}: {error.found}",
-            fix=f"{error.field}: {error.allowed}{_hint(error.field)}",
-        ) from error
-    return ReceivedDispatch(envelope, upstream_event)
+    return ReceivedDispatch(arrival.envelope, arrival.event)
 
 
-def _read_event(path: Optional[Path]) -> dict[str, object]:
+def _read_event(path: Optional[Path]) -> dict[str, Any]:
     if path is None:
         raise NoEvent(
             "There is no event to read.",
@@ -109,19 +89,3 @@ def _deeper_than(limit: int, value: object) -> bool:
             for item in (node.values() if isinstance(node, dict) else node)
         ]
     return bool(level)
-
-
-def _members(event: dict[str, object]) -> str:
-    return ", ".join(sorted(ascii(name)[1:-1][:40] for name in event)[:12]) or "none"
-
-
-# What usually stands behind a wrong field, for a person who sees it for the first time.
-_HINTS = {
-    "client_payload.payload.repository.full_name": " (another upstream: set `upstream:` of receive-dispatch)",
-    "client_payload.event_type": " (other events are not relayed; remove the type from `on:`)",
-    "client_payload.payload.action": " (the relay sends no other action; remove what sent this event)",
-}
-
-
-def _hint(field: str) -> str:
-    return _HINTS.get(field, "")

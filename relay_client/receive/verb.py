@@ -1,24 +1,58 @@
-"""`crcr receive`: read the dispatch, decide, leave `receive.json` and the outputs."""
+"""`crcr receive`: read the event, decide, choose the commit, leave `receive.json` and the outputs."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Optional
 
 from relay_client.documents.document import save
-from relay_client.documents.receive import Receive
-from relay_client.errors import NothingToRun
+from relay_client.documents.receive import Decision, Receive
+from relay_client.errors import CommitNotFound, NothingToRun, RemoteUnreachable
+from relay_client.http import TransportError, request_json
 from relay_client.protocol import vocabulary as words
-from relay_client.receive.decide import decide, describe
-from relay_client.receive.event import read_dispatch
+from relay_client.protocol.dispatch import PushEvent, UpstreamEvent, tested_commit
+from relay_client.receive.commit import Chosen, Upstream, choose
+from relay_client.receive.condition.facts import Facts, TrustPolicy
+from relay_client.receive.decide import (
+    DEFAULT_APPROVAL_LABEL,
+    DEFAULT_TRUSTED_AUTHORS,
+    DEFAULT_WHEN,
+    decide,
+)
+from relay_client.receive.doors import Arrival
+from relay_client.receive.event import read_arrival
+from relay_client.receive.subject import describe, subject_of, trust_of
 from relay_client.runner.commands import Commands, markdown_text
 from relay_client.runner.context import RunContext
 from relay_client.runner.options import StageOptions, option
 
+_API_SECONDS = 20.0
+
 
 @dataclass(frozen=True)
 class ReceiveOptions(StageOptions):
+    when: str = option(
+        "Which dispatches run the tests: an expression, see docs/receive.md", default=DEFAULT_WHEN
+    )
+    trusted_authors: tuple[str, ...] = option(
+        "Whose unlanded code may run: associations of authors with the upstream repository",
+        default=DEFAULT_TRUSTED_AUTHORS,
+        one_of=words.AUTHOR_ASSOCIATIONS,
+        words=True,
+    )
+    approval_label: str = option(
+        "Label of upstream that lets the code of anybody else run", default=DEFAULT_APPROVAL_LABEL
+    )
+    commit: str = option(
+        "Which commit to test: event, pr-head, pr-merge, landed, base-head, nightly, or a SHA",
+        default="event",
+    )
+    repository: str = option(
+        "Git remote of the upstream repository", default=f"https://github.com/{words.UPSTREAM_REPOSITORY}.git"
+    )
     event_file: Optional[Path] = option(
         "Event file to read instead of the run's own ($GITHUB_EVENT_PATH)", default=None, shell_only=True
     )
@@ -35,9 +69,11 @@ OPTIONS = (ReceiveOptions,)
 OUTPUTS = {
     "should-run": "true when the tests should run, else false",
     "reason": "One sentence that says why",
-    "outcome": "run, closed, deleted-ref or deleted-fork",
-    "event-type": "pull_request or push",
+    "outcome": "run, or why not: closed, deleted-ref, deleted-fork, not-wanted, not-trusted, superseded",
+    "mode": "How the run came about: dispatch, forwarded, manual, schedule or recorded",
+    "event-type": "pull_request, push, nightly or manual",
     "commit": "The upstream commit to test, 40 hexadecimal digits",
+    "trust": "pull-request or landed: whether the commit stands on a branch of upstream",
     "base-commit": "What it is compared with; empty when unknown",
     "pull-request": "Number of the pull request; empty for a push",
     "delivery-id": "GUID of the upstream delivery",
@@ -45,9 +81,14 @@ OUTPUTS = {
 
 
 def run(options: ReceiveOptions, context: RunContext, commands: Commands) -> None:
-    """Raises EventError when what arrived is no dispatch, NothingToRun if asked for."""
-    dispatch = read_dispatch(options.event_file or context.event_path, options.upstream)
-    received = describe(dispatch.envelope, dispatch.event, decide(dispatch.event))
+    """Raises EventError when what arrived is no dispatch, CheckoutError when its commit cannot be found,
+    NothingToRun if asked for.
+    """
+    arrival = read_arrival(options.event_file or context.event_path, options.upstream)
+    upstream = Upstream(options.repository, context.environment)
+    decision, chosen = _decide(options, arrival, upstream, context, commands)
+    trust = trust_of(arrival, options.commit)
+    received = describe(arrival, options.upstream, decision, chosen, trust)
     save(received, context.run_folder(options.run_dir))
     for name, value in outputs(received).items():
         commands.output(name, value)
@@ -58,14 +99,83 @@ def run(options: ReceiveOptions, context: RunContext, commands: Commands) -> Non
         )
 
 
+def _decide(
+    options: ReceiveOptions, arrival: Arrival, upstream: Upstream, context: RunContext, commands: Commands
+) -> tuple[Decision, Chosen]:
+    event = arrival.event
+    policy = TrustPolicy(options.trusted_authors, options.approval_label)
+    if event is None:
+        decision = Decision("run", "a person asked for it" if arrival.manual else "its time has come")
+    else:
+        decision = decide(Facts(event, policy, lambda: _changed(event, upstream, commands)), options.when)
+        if not decision.should_run:
+            return decision, Chosen(tested_commit(event), "")
+    chosen = _choose(options.commit, arrival, upstream, context, commands)
+    if chosen.superseded_by:
+        newer = f"the pull request has a newer head, {chosen.superseded_by}, which has a dispatch of its own"
+        return Decision("superseded", newer), chosen
+    return decision, chosen
+
+
+def _choose(
+    choice: str, arrival: Arrival, upstream: Upstream, context: RunContext, commands: Commands
+) -> Chosen:
+    subject = subject_of(arrival)
+    try:
+        return choose(choice, subject, upstream, lambda: _began(context))
+    except RemoteUnreachable as error:
+        if choice != "event" or not subject.event_commit or subject.has_landed:
+            raise
+        # The commit is known; only whether it is still the newest is not. A network must not cost a result.
+        commands.warning(f"Whether the pull request has moved on is not known. Seen: {error.seen}")
+        return Chosen(subject.event_commit, "the commit of the event")
+
+
+def _changed(event: UpstreamEvent, upstream: Upstream, commands: Commands) -> tuple[str, ...]:
+    """The changed paths: as a push lists them, or as git does."""
+    if isinstance(event, PushEvent):
+        if event.before == words.ZERO_SHA:
+            return ()
+        base = event.before
+    else:
+        base = event.pull_request.base.sha
+    commands.line("Asking git which files changed ...")
+    return upstream.changed(base, tested_commit(event))
+
+
+def _began(context: RunContext) -> float:
+    """When this run began, in Unix time, the same for all its attempts. Raises CommitNotFound."""
+    api = context.environment.get("GITHUB_API_URL", "https://api.github.com")
+    url = f"{api}/repos/{context.repository}/actions/runs/{context.run_id}"
+    try:
+        answer = request_json("GET", url, deadline_seconds=_API_SECONDS)
+        seen = f"HTTP {answer.status}"
+        if answer.status == 200 and isinstance(answer.body, dict):
+            created = str(answer.body.get("created_at", "")).replace("Z", "+00:00")
+            return datetime.fromisoformat(created).timestamp()
+    except TransportError as error:
+        seen = error.reason
+    except ValueError as error:
+        seen = str(error)
+    if context.run_attempt == 1:
+        return time.time()
+    raise CommitNotFound(
+        "Which nightly the first attempt of this run tested is not known.",
+        seen=f"{seen} from {url}",
+        fix="start a new run instead of a new attempt, or name the SHA: `commit: …`",
+    )
+
+
 def outputs(received: Receive) -> dict[str, str]:
-    """The step's outputs: validated values only, none of them free text of a stranger."""
+    """The step's outputs: validated values only; what a stranger wrote is quoted in `reason`, on one line."""
     return {
         "should-run": str(received.decision.should_run).lower(),
         "reason": received.decision.reason,
         "outcome": received.decision.outcome,
+        "mode": received.mode,
         "event-type": received.event_type,
         "commit": received.commit,
+        "trust": received.trust,
         "base-commit": received.base_commit or "",
         "pull-request": str(received.pull_request or ""),
         "delivery-id": received.delivery_id,
@@ -74,14 +184,17 @@ def outputs(received: Receive) -> dict[str, str]:
 
 def _show(received: Receive, commands: Commands) -> None:
     decision = received.decision
-    subject = f"pull request {received.pull_request}" if received.pull_request else "push"
+    subject = f"pull request {received.pull_request}" if received.pull_request else received.event_type
     verdict = "run" if decision.should_run else "do not run"
     commands.notice(f"{received.upstream} {subject}: {verdict}, because {decision.reason}.")
+    rows = {
+        "commit": f"`{received.commit}` {markdown_text(received.chosen)}",
+        "upstream": markdown_text(received.upstream),
+        "delivery": markdown_text(received.delivery_id or "none"),
+        "outcome": decision.outcome,
+    }
     commands.summary(
         f"### {'▶️ Run' if decision.should_run else '⏭️ Not run'}: {subject}\n\n"
         f"{markdown_text(decision.reason)}.\n\n"
-        "| | |\n|---|---|\n"
-        f"| commit | `{received.commit}` |\n"
-        f"| upstream | {markdown_text(received.upstream)} |\n"
-        f"| delivery | {markdown_text(received.delivery_id)} |\n"
+        "| | |\n|---|---|\n" + "".join(f"| {name} | {value} |\n" for name, value in rows.items())
     )

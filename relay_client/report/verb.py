@@ -15,7 +15,7 @@ from relay_client.protocol import vocabulary as words
 from relay_client.protocol.callback import CallbackBody, FailedTest, WorkflowReport
 from relay_client.protocol.dispatch import tested_commit
 from relay_client.protocol.shape import dump
-from relay_client.receive.decide import decide
+from relay_client.receive.decide import untestable
 from relay_client.receive.event import ReceivedDispatch, read_dispatch
 from relay_client.report.deliver import deliver, explain
 from relay_client.report.evidence import read_evidence, read_job_results
@@ -73,9 +73,9 @@ def run(options: ReportOptions, context: RunContext, commands: Commands) -> None
     """Raises VerdictNotSuccess after the report, and with `if-rejected: fail` RelayRefused or RelayUnreachable."""
     context.require_run()
     dispatch = read_dispatch(options.event_file or context.event_path, options.upstream)
-    decision = decide(dispatch.event)
-    if not decision.should_run:
-        commands.notice(f"Nothing to report: {decision.reason}.")
+    nothing = untestable(dispatch.event)
+    if nothing is not None:
+        commands.notice(f"Nothing to report: {nothing.reason}.")
         commands.output("conclusion", "")
         commands.output("delivery", "none")
         return

@@ -65,10 +65,17 @@ class Step:
         for path in (self.workspace, self.temporary):
             path.mkdir(parents=True)
         self.event_file = folder / "event.json"
+        # In place of github.com: a repository without refs. No test leaves the machine.
+        self.upstream = folder / "github" / "pytorch" / "pytorch.git"
+        subprocess.run(["git", "init", "--quiet", "--bare", str(self.upstream)], check=True)
         self.environment = {
             "PATH": os.environ["PATH"],
             "CRCR_LAUNCHER_PYTHON": sys.executable,
             "GITHUB_ACTIONS": "true",
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"url.{(folder / 'github').as_uri()}/.insteadOf",
+            "GIT_CONFIG_VALUE_0": "https://github.com/",
+            "GITHUB_API_URL": "http://127.0.0.1:1",
             "GITHUB_EVENT_PATH": str(self.event_file),
             "GITHUB_OUTPUT": str(folder / "output"),
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),

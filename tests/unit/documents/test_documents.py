@@ -80,7 +80,7 @@ def test_a_truncated_document_is_refused_at_every_length(document: Document, tmp
 
 
 @each_document
-@pytest.mark.parametrize("version", [0, 2, "1", None, True, [1]], ids=repr)
+@pytest.mark.parametrize("version", [0, 99, "1", None, True, [1]], ids=repr)
 def test_another_version_is_refused(document: Document, version: object, tmp_path: Path) -> None:
     write(document, tmp_path, json.dumps({**written(document, tmp_path), "version": version}))
     error = refused(document, tmp_path)

@@ -150,6 +150,7 @@ def test_an_outsider_s_text_stays_text(step: Step, place: str) -> None:
     assert ended.exit_code == 0
     assert [command.name for command in ended.commands] == ["notice"]
     assert set(ended.outputs) == {
-        "should-run", "reason", "outcome", "event-type", "commit", "base-commit", "pull-request", "delivery-id"
+        "should-run", "reason", "outcome", "mode", "event-type", "commit", "trust", "base-commit", "pull-request",
+        "delivery-id",
     }  # fmt: skip
     assert "<script" not in ended.summary

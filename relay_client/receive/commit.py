@@ -1,0 +1,236 @@
+"""Choose the commit to test, and prove with git that it is what the choice means.
+
+Reads refs and commits, never trees: `--filter=tree:0`, a few hundred kB of PyTorch's history.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from relay_client.errors import CommitNotFound, RemoteUnreachable, UsageError
+from relay_client.protocol import vocabulary as words
+from relay_client.runner.git import Git, without_credentials
+
+CHOICES = ("event", "pr-head", "pr-merge", "landed", "base-head", "nightly")
+_SECONDS = 120.0
+_NIGHTLY_REF = "refs/heads/nightly"
+# PyTorch's nightly commits are made from a commit of main, whose SHA ends their title: "… (40 digits)".
+_SOURCE = re.compile(rf"\(({words.SHA_PATTERN})\)\s*$")
+_NIGHTLIES_LOOKED_AT = 30
+# The bot lands within minutes; `main` gets about a hundred commits a day.
+_LANDED_LOOKED_AT = 500
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the choice starts from. Fields are empty where the event has none."""
+
+    event_commit: str = ""
+    pull_request: Optional[int] = None
+    base_ref: str = "main"
+    has_landed: bool = False
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The commit, and how it was found. `superseded_by` is the newer head of a pull request that moved on."""
+
+    commit: str
+    how: str
+    superseded_by: str = ""
+
+
+class Upstream:
+    """The upstream repository, read over git without a clone."""
+
+    def __init__(self, remote: str, environment: Mapping[str, str]) -> None:
+        self._remote = remote
+        self._environment = environment
+
+    def ref(self, name: str) -> str:
+        """The commit a ref stands at; empty if there is no such ref. Raises RemoteUnreachable."""
+        with self._scratch() as git:
+            answer = git("ls-remote", "--", self._remote, name, deadline_seconds=_SECONDS)
+        if not answer.ok:
+            raise self._unreachable(answer.last_error())
+        found = [line.split("\t")[0] for line in answer.output.splitlines() if line.endswith(f"\t{name}")]
+        return found[0] if found else ""
+
+    def log(self, ref: str, depth: int, form: str) -> list[str]:
+        """The newest commits of a ref as `form` prints them (git's pretty formats), newest first."""
+        with self._scratch() as git:
+            self._fetch(git, depth, ref)
+            return git("log", f"--max-count={depth}", f"--format={form}%x00", "FETCH_HEAD").output.split(
+                "\0\n"
+            )
+
+    def changed(self, base: str, commit: str) -> tuple[str, ...]:
+        """The paths that changed between the merge base of two commits and the second one."""
+        with self._scratch() as git:
+            self._fetch(git, 0, base, commit)
+            merge_base = git("merge-base", base, commit)
+            start = merge_base.output.strip() if merge_base.ok else base
+            # Comparing trees makes git fetch the few it needs.
+            answer = git(
+                "diff", "--name-only", "-z", "--no-renames", start, commit, deadline_seconds=_SECONDS
+            )
+        if not answer.ok:
+            raise self._unreachable(answer.last_error())
+        return tuple(path for path in answer.output.split("\0") if path)
+
+    def _fetch(self, git: Git, depth: int, *refs: str) -> None:
+        depth_option = [f"--depth={depth}"] if depth else []
+        git("remote", "add", "origin", self._remote)
+        answer = git(
+            "fetch", "--quiet", "--no-tags", "--filter=tree:0", *depth_option, "origin", *refs,
+            deadline_seconds=_SECONDS,
+        )  # fmt: skip
+        if not answer.ok:
+            raise self._unreachable(answer.last_error())
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Git]:
+        with tempfile.TemporaryDirectory(prefix="crcr-refs-") as folder:
+            git = Git(Path(folder), self._environment)
+            git("init", "--quiet")
+            yield git
+
+    def _unreachable(self, seen: str) -> RemoteUnreachable:
+        return RemoteUnreachable(
+            "git could not read the upstream repository.",
+            seen=f"{seen} ({without_credentials(self._remote)})",
+            fix="check `repository:` and the runner's network",
+        )
+
+
+def choose(choice: str, subject: Subject, upstream: Upstream, latest: Callable[[], float]) -> Chosen:
+    """The commit of a choice. `latest` is the time (Unix) after which no nightly counts: asked for `nightly` only.
+
+    Raises UsageError for a choice the event does not fit, CommitNotFound, RemoteUnreachable.
+    """
+    if re.fullmatch(words.SHA_PATTERN, choice):
+        return Chosen(choice, "the commit that was named")
+    if choice not in CHOICES:
+        raise UsageError(
+            "commit is not a choice.",
+            seen=choice[:100],
+            fix=f"commit: {', '.join(CHOICES)}, or {words.SHA_EXPECTS}",
+        )
+    return _CHOOSERS[choice](subject, upstream, latest)
+
+
+Chooser = Callable[[Subject, Upstream, Callable[[], float]], Chosen]
+
+
+def _event(subject: Subject, upstream: Upstream, latest: Callable[[], float]) -> Chosen:
+    """What the event itself is about: what landed, the head of a pull request, a pushed commit, or a nightly."""
+    if subject.has_landed:
+        return _landed(subject, upstream, latest)
+    if subject.pull_request:
+        return _pr_head(subject, upstream, latest)
+    if subject.event_commit:
+        return Chosen(subject.event_commit, "the commit of the event")
+    return _nightly(subject, upstream, latest)
+
+
+def _pr_head(subject: Subject, upstream: Upstream, _latest: Callable[[], float]) -> Chosen:
+    number = _number(subject, "pr-head")
+    head = upstream.ref(f"refs/pull/{number}/head")
+    if not head and subject.event_commit:
+        return Chosen(subject.event_commit, "the head of the pull request when it was dispatched")
+    if not head:
+        raise _nothing(f"refs/pull/{number}/head", "the number of a pull request of upstream")
+    if subject.event_commit and head != subject.event_commit:
+        return Chosen(subject.event_commit, "the head of the pull request when it was dispatched", head)
+    return Chosen(head, "the head of the pull request")
+
+
+def _pr_merge(subject: Subject, upstream: Upstream, latest: Callable[[], float]) -> Chosen:
+    """GitHub's test merge. It can lag behind a push: its second parent says of which head it is."""
+    number = _number(subject, "pr-merge")
+    ref = f"refs/pull/{number}/merge"
+    head = _pr_head(subject, upstream, latest)
+    if head.superseded_by:
+        return head
+    if not upstream.ref(ref):
+        raise _nothing(ref, "a pull request without conflicts; or `commit: pr-head`")
+    commit, _, parents = upstream.log(ref, 2, "%H %P")[0].strip().partition(" ")
+    if parents.split()[1:] != [head.commit]:
+        raise CommitNotFound(
+            "GitHub has not merged the newest head for testing yet.",
+            seen=f"{ref} is a merge of {parents or 'nothing'}; the head is {head.commit}",
+            fix="run the job again in a minute; or `commit: pr-head`",
+        )
+    return Chosen(commit, f"GitHub's test merge of {head.commit[:12]}")
+
+
+def _landed(subject: Subject, upstream: Upstream, _latest: Callable[[], float]) -> Chosen:
+    """The bot rewrites what it lands, and names the pull request in the message."""
+    number = _number(subject, "landed")
+    line = re.compile(rf"^Pull Request resolved: \S+/pull/{number}\s*$", re.MULTILINE)
+    commits = upstream.log(f"refs/heads/{subject.base_ref}", _LANDED_LOOKED_AT, "%H%n%B")
+    for text in commits:
+        commit, _, message = text.strip().partition("\n")
+        if line.search(message):
+            return Chosen(commit, f"the commit that landed pull request {number} on {subject.base_ref}")
+    raise CommitNotFound(
+        "The pull request is not among what landed last.",
+        seen=f"none of the newest {len(commits)} commits of {subject.base_ref} says "
+        f'"Pull Request resolved: …/pull/{number}"',
+        fix="commit: landed, only for events that are `landed`; or name the SHA",
+    )
+
+
+def _base_head(subject: Subject, upstream: Upstream, _latest: Callable[[], float]) -> Chosen:
+    ref = f"refs/heads/{subject.base_ref}"
+    head = upstream.ref(ref)
+    if not head:
+        raise _nothing(ref, "a branch of upstream")
+    return Chosen(head, f"the newest commit of {subject.base_ref}")
+
+
+def _nightly(_subject: Subject, upstream: Upstream, latest: Callable[[], float]) -> Chosen:
+    """The newest nightly that was there at a time that is the same for all attempts of a run."""
+    limit = latest()
+    lines = upstream.log(_NIGHTLY_REF, _NIGHTLIES_LOOKED_AT, "%ct %s")
+    for line in lines:
+        made, _, title = line.strip().partition(" ")
+        source = _SOURCE.search(title)
+        if source and made.isdecimal() and int(made) <= limit:
+            return Chosen(source[1], "the commit of main that the newest nightly was made from")
+    raise CommitNotFound(
+        "No nightly names the commit that it was made from.",
+        seen=f"none of the newest {len(lines)} commits of {_NIGHTLY_REF} ends in (40 digits), "
+        f"and is older than this run's first attempt",
+        fix="commit: base-head, or a SHA",
+    )
+
+
+_CHOOSERS: dict[str, Chooser] = {
+    "event": _event,
+    "pr-head": _pr_head,
+    "pr-merge": _pr_merge,
+    "landed": _landed,
+    "base-head": _base_head,
+    "nightly": _nightly,
+}
+
+
+def _number(subject: Subject, choice: str) -> int:
+    if subject.pull_request is None:
+        raise UsageError(
+            f"commit: {choice} needs a pull request, and the event is of none.",
+            seen=f"commit: {choice}",
+            fix="commit: event",
+        )
+    return subject.pull_request
+
+
+def _nothing(ref: str, fix: str) -> CommitNotFound:
+    return CommitNotFound("The upstream repository has no such ref.", seen=ref, fix=fix)
