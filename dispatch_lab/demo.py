@@ -46,7 +46,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Shown:
-    """A step, its run, and its row on the dashboard."""
+    """A step, its run, and its row on the dashboard; the row is empty when there must be none, and is none."""
 
     step: Step
     run: WorkflowRun
@@ -133,6 +133,9 @@ def _walk(step: Step, number: int, up: Lab, timeline: Timeline) -> Shown:
     timeline.add(f"{step.title}: workflow run {run.run_id} ended with {run.conclusion}")
     rows = up.data(f"/crcr/{run.repository}")["rows"]
     mine = [row for row in rows if row["run_id"] == str(run.run_id)]
+    if step.not_run and not mine:
+        timeline.add(f"{step.title}: not run, and the dashboard shows nothing")
+        return Shown(step, run, {})
     if len(mine) != 1:
         raise LabError(
             "The dashboard does not show the run.", f"{len(mine)} rows of run {run.run_id}", f"read {run.log}"
@@ -145,7 +148,7 @@ def _keep_pages(scenario: Scenario, shown: list[Shown], up: Lab, folder: Path) -
     """Save the dashboard's pages as HTML and JSON; return the address of the repository's page."""
     path = f"/crcr/{scenario.downstream.repository}"
     pages = {"overview": "/crcr", "page": path}
-    numbers = [item.row["pull_request"] for item in shown if item.row["pull_request"]]
+    numbers = {item.row["pull_request"] for item in shown if item.row and item.row["pull_request"]}
     pages |= {f"pr-{number}": f"/pr/{number}" for number in numbers}
     for name, address in pages.items():
         (folder / f"{name}.html").write_text(up.page(address), encoding="utf-8")
@@ -164,6 +167,9 @@ def _say_result(shown: list[Shown], wrong: list[str], timeline: Timeline, addres
         before = at
     for item in shown:
         row = item.row
+        if not row:
+            say(f"\n  {item.step.title}: not run, as expected; see {item.run.summaries}/receive.md")
+            continue
         say(
             f"\n  {item.step.title}: {row['conclusion']}, as {'expected' if row['conclusion'] == item.step.conclusion else 'NOT expected'}"
         )

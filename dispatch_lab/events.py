@@ -59,10 +59,21 @@ class Delivery:
 
 
 def pull_request_delivery(
-    *, number: int, head_sha: str, base_sha: str, action: str = "opened", title: str = HOSTILE_TITLE
+    *,
+    number: int,
+    head_sha: str,
+    base_sha: str,
+    action: str = "opened",
+    title: str = HOSTILE_TITLE,
+    author_association: str = "CONTRIBUTOR",
+    labels: tuple[str, ...] = ("open source",),
 ) -> Delivery:
     """A pull request from a fork."""
-    pull_request = _pull_request(number, head_sha, base_sha, action, title)
+    pull_request = {
+        **_pull_request(number, head_sha, base_sha, action, title),
+        "author_association": author_association,
+        "labels": [_label(name) for name in labels],
+    }
     return _delivery(
         "pull_request",
         {
@@ -142,15 +153,6 @@ def _pull_request(number: int, head_sha: str, base_sha: str, action: str, title:
         "assignees": [],
         "requested_reviewers": [_user(name) for name in ("reviewer-one", "reviewer-two")],
         "requested_teams": [],
-        "labels": [
-            {
-                "id": 1,
-                "name": "open source",
-                "color": "fcd2ed",
-                "default": False,
-                "description": "by an outsider",
-            }
-        ],
         "milestone": None,
         "draft": False,
         "commits_url": f"{api}/pulls/{number}/commits",
@@ -171,7 +173,6 @@ def _pull_request(number: int, head_sha: str, base_sha: str, action: str, title:
             "user": _user("pytorch"),
             "repo": _repository(UPSTREAM_REPOSITORY),
         },
-        "author_association": "CONTRIBUTOR",
         "auto_merge": None,
         "active_lock_reason": None,
         "merged": False,
@@ -187,6 +188,10 @@ def _pull_request(number: int, head_sha: str, base_sha: str, action: str, title:
         "deletions": 1,
         "changed_files": 1,
     }
+
+
+def _label(name: str) -> dict[str, Any]:
+    return {"id": sum(name.encode()), "name": name, "color": "fcd2ed", "default": False, "description": None}
 
 
 def _repository(full_name: str) -> dict[str, Any]:

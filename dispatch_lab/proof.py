@@ -6,6 +6,7 @@ build.json and evidence.json which torch it was.
 
 from __future__ import annotations
 
+import html
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from relay_client.documents.plan import Plan
 
 
 def problems(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
-    """What is wrong with a step's result; empty when everything holds."""
+    """What is wrong with a step's result; empty when everything holds. `row` is empty when there is none."""
+    if step.not_run:
+        return _not_run(step, row, run)
     found = []
     if (row["status"], row["conclusion"]) != ("completed", step.conclusion):
         found.append(f"the row is {row['status']}/{row['conclusion']}, expected completed/{step.conclusion}")
@@ -32,6 +35,23 @@ def problems(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
     elif list(run.artifacts.rglob(Evidence.FILE)):
         found.append("tests were run, and must not have been")
     return found + _failing(step, row)
+
+
+def _not_run(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
+    """The witnesses of a dispatch that must run nothing: jobs, dashboard, and what the summary tells a maintainer."""
+    ran = [job.name for name, job in run.jobs.items() if name != "receive" and job.result != "skipped"]
+    summary = (run.summaries / "receive.md").read_text(encoding="utf-8") if run.summaries.is_dir() else ""
+    # Markdown's special characters are written as entities.
+    shown = html.unescape(summary)
+    return [
+        *([f"jobs ran that must not: {', '.join(ran)}"] if ran else []),
+        *([f"a row says {row['status']}/{row['conclusion']}"] if row else []),
+        *(
+            f"the summary of the receive job does not say {words!r}"
+            for words in step.not_run
+            if words not in shown
+        ),
+    ]
 
 
 def _tested(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from dispatch_lab.events import Delivery, pull_request_delivery, push_delivery
 from dispatch_lab.lab import TOOLKIT, Downstream
 from dispatch_lab.upstream import Edit, Upstream
+from relay_client.receive.decide import DEFAULT_APPROVAL_LABEL
 
 REFERENCE = Downstream("lab-vendor/reference-backend", TOOLKIT / "examples" / "reference-backend")
 
@@ -19,16 +20,17 @@ class Step:
 
     `failing` are names of tests, one of which each failed test of the row must contain, and each must occur.
     `crashed` is how many tests must have brought their process down. `tested` is false when the run must end
-    before any test.
+    before any test. `not_run` are words of the receive job's summary: then no other job may run, and no row appear.
     """
 
     title: str
     delivery: Delivery
     commit: str
-    conclusion: str
+    conclusion: str = "success"
     failing: tuple[str, ...] = ()
     crashed: int = 0
     tested: bool = True
+    not_run: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,40 @@ def _crashing(upstream: Upstream) -> tuple[Step, ...]:
     return (Step("push to main", push, upstream.main, "failure", failing=(CRASHING_TEST,), crashed=1),)
 
 
+# A stranger's first pull request. The label is what a maintainer of upstream adds after reading it.
+FIRST_NUMBER = 180_004
+FIRST_TIME = "FIRST_TIME_CONTRIBUTOR"
+
+
+def _not_trusted(upstream: Upstream) -> tuple[Step, ...]:
+    commit = upstream.pull_request(
+        FIRST_NUMBER, "Say that manual_seed reaches out-of-tree backends", HARMLESS
+    )
+    opened, reopened = (
+        pull_request_delivery(
+            number=FIRST_NUMBER,
+            head_sha=commit,
+            base_sha=upstream.main,
+            action=action,
+            author_association=FIRST_TIME,
+            labels=labels,
+        )
+        for action, labels in (
+            ("opened", ("open source",)),
+            ("reopened", ("open source", DEFAULT_APPROVAL_LABEL)),
+        )
+    )
+    return (
+        Step(
+            f"pull request {FIRST_NUMBER} of a first-time contributor opened",
+            opened,
+            commit,
+            not_run=("Not run", FIRST_TIME, DEFAULT_APPROVAL_LABEL),
+        ),
+        Step(f"pull request {FIRST_NUMBER} labelled and reopened", reopened, commit),
+    )
+
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -137,6 +173,11 @@ SCENARIOS = {
             "one test brings the process down; every other test has its result, and the row counts the crash",
             _crashing,
             environment=CRASH,
+        ),
+        Scenario(
+            "not-trusted",
+            "a first-time contributor's pull request does not run, and the summary says which label lets it; then it does",
+            _not_trusted,
         ),
     )
 }
