@@ -23,7 +23,12 @@ CrcrError
 │   ├── WheelNotFound ·········· 41  no file, or more than one, matches the wheel that was named
 │   ├── WrongTorch ············· 42  the installed torch is not the dispatched commit
 │   ├── NotOverlayable ········· 43  the change cannot be laid over a ready wheel
-│   └── BackendBroken ·········· 44  the backend was built, and does not work with the torch under test
+│   ├── BackendBroken ·········· 44  the backend was built, and does not work with the torch under test
+│   ├── OutOfMemory ············ 45  the machine ended a compiler for want of memory
+│   ├── DiskFull ··············· 46  there is no room for the build, or it ran out
+│   ├── RequirementsUnsatisfiable 47 no set of packages meets what is required
+│   ├── TorchChanged ··········· 48  the torch under the backend is no longer the one that was built
+│   └── BuildBusy ·············· 49  another build holds the same wheel for too long
 ├── TestError
 │   ├── NothingSelected ········ 50  no test fits the selection
 │   ├── TestsFailed ············ 51  a test failed, crashed or was lost
@@ -158,6 +163,26 @@ class NotOverlayable(BuildError):
 
 class BackendBroken(BuildError):
     exit_code = 44
+
+
+class OutOfMemory(BuildError):
+    exit_code = 45
+
+
+class DiskFull(BuildError):
+    exit_code = 46
+
+
+class RequirementsUnsatisfiable(BuildError):
+    exit_code = 47
+
+
+class TorchChanged(BuildError):
+    exit_code = 48
+
+
+class BuildBusy(BuildError):
+    exit_code = 49
 
 
 class TestError(CrcrError):

@@ -1,0 +1,100 @@
+"""What a build would be made from, and whether two builds are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+from backend_ci.build.environment import RunEnvironment
+from relay_client.documents.manifest import Named, Recipe
+from relay_client.protocol.shape import dump
+
+# PyTorch's build reads these (CONTRIBUTING.md and setup of pytorch/pytorch), compilers and CMake the others.
+_FLAGS = re.compile(
+    r"(USE|BUILD|CMAKE|TORCH|PYTORCH|CUDA|CUDNN|ROCM|HIP|NCCL|MKL|BLAS|INTEL|XPU|SYCL|ATEN|GLIBCXX|_GLIBCXX)_\w+"
+    r"|CC|CXX|CPP|LD|AR|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|DEBUG|REL_WITH_DEB_INFO|BLAS|LIBRARY_PATH|CPATH"
+    r"|C_INCLUDE_PATH|CPLUS_INCLUDE_PATH|SETUPTOOLS_SCM_PRETEND_VERSION\w*|SOURCE_DATE_EPOCH|ARCHFLAGS"
+)
+# They change how fast a build is, not what it is.
+_NO_FLAGS = re.compile(
+    r"(CMAKE_BUILD_PARALLEL_LEVEL|CMAKE_\w+_COMPILER_LAUNCHER|BUILD_(URL|ID|NUMBER|TAG)|PYTORCH_TESTING_\w+"
+    r"|USE_CCACHE|TORCH_NO_COMPILER_WRAPPER|TORCH_DEVICE_BACKEND_AUTOLOAD)"
+)
+# Beside these a wheel may still differ by what CMake finds on the machine: that is what `image` is for.
+IMAGE_VARIABLES = ("CRCR_IMAGE_DIGEST", "ImageOS")
+
+
+def recipe_of(
+    commit: str,
+    submodules: Mapping[str, str],
+    command: str,
+    environment: RunEnvironment,
+    tool: str,
+) -> Recipe:
+    """What a build here and now would be made from."""
+    variables = environment.environment
+    return Recipe(
+        commit=commit,
+        submodules=_named(submodules),
+        flags=_named(build_flags(variables)),
+        command=command,
+        compiler=_compiler(environment),
+        python=f"{sys.implementation.cache_tag} {platform.python_version()} {sysconfig.get_config_var('SOABI')}",
+        platform=" ".join(filter(None, (sys.platform, platform.machine(), *platform.libc_ver()))),
+        image=next((variables[name] for name in IMAGE_VARIABLES if variables.get(name)), ""),
+        tool=tool,
+    )
+
+
+def build_flags(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an environment that change what a build is. Pure."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if _FLAGS.fullmatch(name) and not _NO_FLAGS.fullmatch(name)
+    }
+
+
+def differences(wanted: Recipe, found: Recipe) -> list[str]:
+    """In what two recipes differ, in words; empty when they are the same build. Pure."""
+    result = []
+    for field in fields(Recipe):
+        ours, theirs = getattr(wanted, field.name), getattr(found, field.name)
+        if ours == theirs:
+            continue
+        if isinstance(ours, tuple):
+            mine, other = ({item.name: item.value for item in items} for items in (ours, theirs))
+            result += [
+                f"{field.name} {name}: {other.get(name, 'absent')}, now {mine.get(name, 'absent')}"
+                for name in sorted({**mine, **other})
+                if mine.get(name) != other.get(name)
+            ]
+        else:
+            result.append(f"{field.name}: {theirs or 'none'}, now {ours or 'none'}")
+    return result
+
+
+def recipe_key(recipe: Recipe) -> str:
+    """A name for a recipe: the commit's start, and a digest of all of it. Pure."""
+    text = json.dumps(dump(recipe), sort_keys=True)
+    return f"{recipe.commit[:12]}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+
+def _named(values: Mapping[str, str]) -> tuple[Named, ...]:
+    return tuple(Named(name, value) for name, value in sorted(values.items()))
+
+
+def _compiler(environment: RunEnvironment) -> str:
+    command: Sequence[str] = (environment.environment.get("CXX") or "c++").split()
+    try:
+        done = environment.run([*command, "--version"], quiet=True)
+    except OSError:
+        return f"none ({command[0]} is not there)"
+    return next((line for line in done.tail if line.strip()), "unknown") if done.ok else "unknown"
+
