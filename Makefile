@@ -16,7 +16,7 @@ OLDEST_VENV := .cache/python3.9
 # What the reference backend's tests need beside torch; its workflow file lists the same.
 TEST_REQUIREMENTS := ninja pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
+.PHONY: help demo test test-newest test-oldest test-unit bench-report lint generate wheels setup setup-dev clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -43,6 +43,9 @@ lint: setup-dev ## ruff, mypy, zizmor, actionlint, schemas, generated files
 	$(BIN)/mypy
 	$(BIN)/python -m dev.generate --check
 	$(BIN)/python -m dev.lint_workflows
+
+bench-report: setup-dev ## what the report costs: JUnit in constant memory, one step next to Node, Python and curl
+	$(BIN)/python benchmarks/junit.py
 
 generate: setup-dev ## rewrite schemas/ and the action manifests from the code
 	$(BIN)/python -m dev.generate

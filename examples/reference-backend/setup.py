@@ -33,7 +33,9 @@ def compiled() -> dict:
     extension = CppExtension(
         "torch_refdev._C",
         # The largest first: on two cores the build ends when the longest file does.
-        sources=[str(path) for path in sorted(Path("csrc").glob("*.cpp"), key=lambda path: -path.stat().st_size)],
+        sources=[
+            str(path) for path in sorted(Path("csrc").glob("*.cpp"), key=lambda path: -path.stat().st_size)
+        ],
         depends=sorted(map(str, Path("csrc").glob("*.h"))),
         extra_compile_args=["-g0", "-O1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
     )
