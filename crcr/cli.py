@@ -32,7 +32,7 @@ def main(arguments: Optional[Sequence[str]] = None, environment: Optional[Mappin
         parser.error(f"there is no verb {arguments[0]!r}; verbs: {', '.join(BY_NAME)}")
     try:
         module = verb.load()
-        given = _verb_parser(verb, module.OPTIONS).parse_args(list(arguments[1:]))
+        given = _verb_parser(verb, module.OPTIONS).parse_intermixed_args(list(arguments[1:]))
         options = (
             given if verb.name == "run" else read_options(module.OPTIONS[0], vars(given), context.environment)
         )

@@ -13,7 +13,7 @@ from types import ModuleType
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb: where it lives, the action that wraps it, and what it does in a line."""
+    """One verb: where it lives, the action that wraps it (none: for the shell alone), what it does in a line."""
 
     name: str
     module: str
@@ -41,6 +41,8 @@ VERBS = (
          "Run them and leave the evidence"),
     Verb("report", "relay_client.report.verb", "actions/report-status",
          "Tell the relay that a row runs, or how it ended"),
+    Verb("resend", "relay_client.report.resend", "",
+         "Deliver the callbacks that wait in an outbox"),
     Verb("run", "crcr.run", ".",
          "Walk checkout, build-pytorch, build-backend, plan and test"),
 )  # fmt: skip

@@ -26,13 +26,16 @@ _TRUE = {"true": True, "false": False}
 @dataclass(frozen=True)
 class OptionRule:
     """What one option allows. `words` splits at white space and commas instead of at line ends;
-    `shell_only` keeps it out of the actions, where it would mean nothing.
+    `shell_only` keeps it out of the actions, where it would mean nothing. `positional` ones are given
+    without a name; a `flag` is given by its name alone.
     """
 
     doc: str
     one_of: tuple[str, ...] = ()
     words: bool = False
     shell_only: bool = False
+    positional: bool = False
+    flag: bool = False
 
 
 def option(
@@ -42,9 +45,11 @@ def option(
     one_of: tuple[str, ...] = (),
     words: bool = False,
     shell_only: bool = False,
+    positional: bool = False,
+    flag: bool = False,
 ) -> Any:
     """Declare an option. Without a default it must be given."""
-    rule = OptionRule(doc, one_of, words, shell_only)
+    rule = OptionRule(doc, one_of, words, shell_only, positional, flag)
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 
@@ -91,19 +96,23 @@ def add_arguments(parser: argparse.ArgumentParser, classes: Iterable[type[Any]])
             seen.add(field.name)
             rule: OptionRule = field.metadata["rule"]
             allowed = f" [{' | '.join(rule.one_of)}]" if rule.one_of else ""
-            parser.add_argument(
-                "--" + kebab(field.name),
-                help=f"{rule.doc}{allowed} (${variable(field.name)})".replace("%", "%%"),
-                metavar="VALUE",
-            )
+            text = f"{rule.doc}{allowed} (${variable(field.name)})".replace("%", "%%")
+            if rule.positional:
+                parser.add_argument(field.name, nargs="*", help=text, metavar=kebab(field.name).upper())
+            elif rule.flag:
+                parser.add_argument("--" + kebab(field.name), help=text, action="store_const", const="true")
+            else:
+                parser.add_argument("--" + kebab(field.name), help=text, metavar="VALUE")
 
 
-def read_options(cls: type[O], given: Mapping[str, Optional[str]], environment: Mapping[str, str]) -> O:
+def read_options(cls: type[O], given: Mapping[str, Any], environment: Mapping[str, str]) -> O:
     """Build the options from the command line, then the environment, then defaults. Raises UsageError."""
     hints = typing.get_type_hints(cls)
     values: dict[str, Any] = {}
     for field in dataclasses.fields(typing.cast(Any, cls)):
         text = given.get(field.name)
+        if isinstance(text, list):  # positional: none given is an empty list
+            text = "\n".join(text) if text else None
         if text is None:
             text = environment.get(variable(field.name), "")
             text = text if text.strip() else None
