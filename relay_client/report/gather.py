@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Optional
 
 from relay_client.documents.report import Verdict
@@ -14,55 +13,16 @@ from relay_client.protocol.shape import show
 from relay_client.report.baseline import Triage, read_baseline, triage
 from relay_client.report.evidence import Found, read_evidence, read_job_results
 from relay_client.report.from_junit import evidence_from_junit
-from relay_client.report.jobs import DEFAULT_LIMIT_MINUTES, ask_jobs, refine
+from relay_client.report.jobs import ask_jobs, refine
+from relay_client.report.options import GatherOptions
 from relay_client.report.verdict import Expected, Facts, failed_tests, judge, reason_of
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext
-from relay_client.runner.options import StageOptions, kebab, option
+from relay_client.runner.options import kebab
 
 # Not an option: a secret has no place on a command line.
 GITHUB_TOKEN = "CRCR_GITHUB_TOKEN"  # noqa: S105 - the name of a variable
 _SHOWN_FLAKY = 10
-
-
-@dataclass(frozen=True)
-class GatherOptions(StageOptions):
-    needs: Optional[str] = option(
-        "Results of the jobs before, as toJSON(needs) gives them; needed when completed", default=None
-    )
-    evidence: Optional[Path] = option(
-        "Folder below which the evidence of all shards lies (default: the run folder)",
-        default=None,
-        shell_only=True,
-    )
-    row: str = option("Name of the dashboard row, the same for both reports", default="test")
-    junit: tuple[str, ...] = option(
-        "Patterns of JUnit reports below the evidence, one a line, for a test command of your own (`**/*.xml`); "
-        "read when no evidence.json is there",
-        default=(),
-    )
-    torch_git_version: Optional[str] = option(
-        "What torch.version.git_version said where the tests ran; only with junit and without a build.json",
-        default=None,
-    )
-    expected_shards: Optional[str] = option("How many shards must have left evidence", default=None)
-    expected_tests: Optional[str] = option("How many tests must have a result, at least", default=None)
-    may_be_skipped: tuple[str, ...] = option(
-        "Ids of jobs whose being skipped makes the row skipped, not failed", default=(), words=True
-    )
-    job_timeout_minutes: float = option(
-        "The timeout-minutes of the jobs before: one that was cancelled after that long is timed_out",
-        default=DEFAULT_LIMIT_MINUTES,
-    )
-    baseline: Optional[Path] = option(
-        "File or folder with the evidence of an earlier run of landed code, to tell new failures from known ones",
-        default=None,
-    )
-    conclude_on: str = option(
-        "Whether failures that the baseline knows count",
-        default="all-failures",
-        one_of=("all-failures", "new-failures"),
-    )
 
 
 def gather(

@@ -15,7 +15,6 @@ from relay_client.http import Answer, TransportError, request_json
 from relay_client.protocol.shape import ShapeError, member, parse
 from relay_client.runner.context import RunContext
 
-DEFAULT_LIMIT_MINUTES = 360.0  # GitHub's own
 _SECONDS = 20.0
 _PER_PAGE = 100
 _MAX_PAGES = 10

@@ -18,7 +18,7 @@ from relay_client.receive.decide import decide
 from relay_client.receive.event import ReceivedDispatch, read_dispatch
 from relay_client.report.body import completed, in_progress
 from relay_client.report.deliver import Courier, explain
-from relay_client.report.gather import GatherOptions, gather
+from relay_client.report.options import GatherOptions
 from relay_client.report.outbox import Letter, keep
 from relay_client.report.summary import write_summary
 from relay_client.runner.commands import Commands
@@ -125,6 +125,9 @@ def _verdict(
             seen="neither --needs nor $CRCR_NEEDS",
             fix="add to the step, literally: `needs: ${{ toJSON(needs) }}`",
         )
+    # Only here: a first report does not pay for reading evidence, and the tests wait for it.
+    from relay_client.report.gather import gather
+
     return gather(options, context, tested_commit(dispatch.event), commands)
 
 
