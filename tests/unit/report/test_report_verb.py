@@ -75,6 +75,7 @@ def test_a_second_attempt_reports_its_start_although_the_receive_job_did_not_run
     job: Step, relay: BadRelay
 ) -> None:
     assert job.run("report", GITHUB_RUN_ATTEMPT="2").exit_code == 0
+    assert [body["workflow"]["status"] for body in bodies(relay)] == ["in_progress", "completed"]
     assert relay.taken == ["in_progress", "completed"]
     assert {body["workflow"]["run_attempt"] for body in bodies(relay)} == {2}
 
