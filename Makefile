@@ -18,7 +18,8 @@ BENCH_VENV := .cache/bench-build/environment
 # What the reference backend's tests need beside torch; its workflow file lists the same.
 TEST_REQUIREMENTS := ninja pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help bench-build bench-classify demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
+.PHONY: help bench-build bench-classify bench-report demo test test-newest test-oldest test-unit lint generate wheels \
+	setup setup-dev clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -51,6 +52,10 @@ lint: setup-dev ## ruff, mypy, zizmor, actionlint, schemas, generated files
 
 bench-classify: setup-dev ## how fast test files are classified: make bench-classify TREE=/path/of/pytorch/test
 	$(BIN)/python benchmarks/classify.py $(if $(TREE),--tree $(TREE))
+
+bench-report: setup-dev ## what the report costs: JUnit in constant memory, one step next to Node, Python and curl
+	$(BIN)/python benchmarks/junit.py
+	$(BIN)/python benchmarks/report.py
 
 generate: setup-dev ## rewrite schemas/ and the action manifests from the code
 	$(BIN)/python -m dev.generate

@@ -70,7 +70,7 @@ _DEVICES = ('"cpu"', "device", '"cuda"', "self.device", "x.device", "device")
 
 def make_tree(folder: Path, seed: int = 20261001) -> None:
     """Write the tree: about 1,200 files and 30 MB."""
-    draw = random.Random(seed)  # noqa: S311
+    draw = random.Random(seed)
     weights = list(FOLDERS.values())
     for number in range(FILES):
         place = folder / draw.choices(list(FOLDERS), weights)[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import Optional
 
@@ -54,6 +53,8 @@ def main(arguments: Optional[Sequence[str]] = None, environment: Optional[Mappin
 
 
 def _internal(error: Exception, commands: Commands) -> int:
+    import traceback  # costs every verb milliseconds, and only a fault needs it
+
     with commands.group("Where it happened, for the report of the fault"):
         commands.line("".join(traceback.format_exception(type(error), error, error.__traceback__)))
     fault = InternalError(

@@ -47,6 +47,8 @@ VERBS = (
          "Check test classes against PyTorch's rules, and find hard-coded devices"),
     Verb("doctor", "crcr.doctor.verb", "",
          "Say before the first run why results would not show"),
+    Verb("resend", "relay_client.report.resend", "",
+         "Deliver the callbacks that wait in an outbox"),
     Verb("run", "crcr.run", ".",
          "Walk checkout, build-pytorch, build-backend, plan and test"),
 )  # fmt: skip

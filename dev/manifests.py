@@ -139,7 +139,10 @@ MANIFESTS = (
         ("report",),
         before=_DOWNLOAD_EVIDENCE,
         after=_UPLOAD_OUTBOX,
-        fixed={"CRCR_EVIDENCE": "${{ runner.temp }}/crcr-evidence"},
+        fixed={
+            "CRCR_EVIDENCE": "${{ runner.temp }}/crcr-evidence",
+            "CRCR_GITHUB_TOKEN": "${{ github.token }}",
+        },
     ),
 )
 

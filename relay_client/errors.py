@@ -37,7 +37,9 @@ CrcrError
 ├── ReportError
 │   ├── RelayUnreachable ······· 60  the callback could not be delivered; it waits in the outbox
 │   ├── RelayRefused ··········· 61  the relay answered that it does not take the callback
-│   └── VerdictNotSuccess ······ 62  reported; the run did not succeed
+│   ├── VerdictNotSuccess ······ 62  reported; the run did not succeed
+│   ├── BadBaseline ············ 63  the baseline cannot be read
+│   └── BadOutbox ·············· 64  a letter of the outbox is not one that may be sent
 └── InternalError ·············· 70  a fault of this tool
 
 An error says what happened, what we saw, and the exact line to change. Text in `seen` may come from
@@ -221,6 +223,14 @@ class RelayRefused(ReportError):
 
 class VerdictNotSuccess(ReportError):
     exit_code = 62
+
+
+class BadBaseline(ReportError):
+    exit_code = 63
+
+
+class BadOutbox(ReportError):
+    exit_code = 64
 
 
 class InternalError(CrcrError):

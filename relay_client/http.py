@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import queue
+import socket
 import ssl
 import threading
 import time
@@ -25,12 +26,13 @@ MAX_ANSWER_BYTES = 1_000_000
 
 
 class TransportError(Exception):
-    """No answer came. `hint` names what the user can check."""
+    """No answer came. `hint` names what the user can check; `maybe_arrived`: the other side may have our request."""
 
-    def __init__(self, reason: str, hint: str = "") -> None:
+    def __init__(self, reason: str, hint: str = "", *, maybe_arrived: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
+        self.maybe_arrived = maybe_arrived
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def request_json(
         result = outcome.get(timeout=deadline_seconds)
     except queue.Empty:
         seconds = time.monotonic() - started
-        raise TransportError(f"no answer within {seconds:.0f} s", _PROXY_HINT) from None
+        raise TransportError(f"no answer within {seconds:.0f} s", _PROXY_HINT, maybe_arrived=True) from None
     if isinstance(result, TransportError):
         raise result
     answer: Answer = result
@@ -134,21 +136,26 @@ def _exchange(request: urllib.request.Request, seconds: float) -> object:
     except urllib.error.URLError as error:
         if isinstance(error.reason, ssl.SSLError):
             return TransportError(f"TLS failed: {error.reason}", _TLS_HINT)
-        return TransportError(f"connection failed: {error.reason}", _PROXY_HINT)
+        never = isinstance(error.reason, (ConnectionRefusedError, socket.gaierror))
+        return TransportError(f"connection failed: {error.reason}", _PROXY_HINT, maybe_arrived=not never)
     except ValueError:
         # http.client refuses a header with a line end in it, and its text quotes the header: a secret.
         return TransportError("the address or the token has characters that HTTP does not allow")
     except (OSError, HTTPException) as error:
-        return TransportError(f"connection broke: {type(error).__name__}: {error}", _PROXY_HINT)
+        return TransportError(
+            f"connection broke: {type(error).__name__}: {error}", _PROXY_HINT, maybe_arrived=True
+        )
 
 
 def _answer(status: int, headers: Message, data: bytes) -> object:
     if len(data) > MAX_ANSWER_BYTES:
-        return TransportError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
+        return TransportError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes", maybe_arrived=True)
     announced = headers.get("Content-Length", "")
     if announced.isascii() and announced.isdecimal() and len(data) < int(announced):
         return TransportError(
-            f"connection broke: the answer ended after {len(data)} of {announced} bytes", _PROXY_HINT
+            f"connection broke: the answer ended after {len(data)} of {announced} bytes",
+            _PROXY_HINT,
+            maybe_arrived=True,
         )
     text = data.decode("utf-8", errors="replace")
     try:

@@ -60,3 +60,6 @@ class Evidence:
     junit: tuple[str, ...] = member(
         "File names of pytest's own JUnit reports beside this document", default=()
     )
+    flaky: tuple[str, ...] = member(
+        "Tests that passed after more than one try", default=(), max_length=words.MAX_FAILED_TESTS
+    )

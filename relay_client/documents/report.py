@@ -19,6 +19,7 @@ class Verdict:
     conclusion: str = member("A conclusion GitHub knows", one_of=words.CONCLUSIONS)
     reasons: tuple[str, ...] = member("Sentences for a person; empty for success")
     results: Optional[TestResults] = member("Counts over all shards", default=None)
+    notes: tuple[str, ...] = member("What else a person should know; no part of the decision", default=())
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from relay_client.protocol.callback import FailedTest
 from relay_client.runner.commands import Commands, markdown_block, markdown_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_ICONS = {"success": "✅", "failure": "❌", "cancelled": "⏹️"}
+_ICONS = {"success": "✅", "failure": "❌", "cancelled": "⏹️", "timed_out": "⏱️", "skipped": "⏭️"}
 _SHOWN_FAILURES = 20
 
 
@@ -37,7 +37,7 @@ def render(report: Report, commit: str, failures: Sequence[FailedTest]) -> str:
         values,
         icon=_ICONS.get(verdict.conclusion, "⚪"),
         conclusion=verdict.conclusion,
-        reasons="\n".join(f"- {markdown_text(reason)}" for reason in verdict.reasons),
+        reasons="\n".join(f"- {markdown_text(reason)}" for reason in (*verdict.reasons, *verdict.notes)),
         passed=results.passed if results else "–",
         failed=results.failed if results else "–",
         skipped=results.skipped if results else "–",

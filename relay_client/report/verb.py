@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Optional
@@ -12,19 +12,18 @@ from relay_client.documents.document import save
 from relay_client.documents.report import Report, Sent, Verdict
 from relay_client.errors import RelayRefused, RelayUnreachable, TokenError, UsageError, VerdictNotSuccess
 from relay_client.protocol import vocabulary as words
-from relay_client.protocol.callback import CallbackBody, FailedTest, WorkflowReport
+from relay_client.protocol.callback import FailedTest
 from relay_client.protocol.dispatch import tested_commit
-from relay_client.protocol.shape import dump
 from relay_client.receive.decide import untestable
 from relay_client.receive.event import ReceivedDispatch, read_dispatch
-from relay_client.report.deliver import deliver, explain
-from relay_client.report.evidence import read_evidence, read_job_results
-from relay_client.report.size import fit
+from relay_client.report.body import completed, in_progress
+from relay_client.report.deliver import Courier, explain
+from relay_client.report.options import GatherOptions
+from relay_client.report.outbox import Letter, keep
 from relay_client.report.summary import write_summary
-from relay_client.report.verdict import conclude, failed_tests, reason_of
 from relay_client.runner.commands import Commands
-from relay_client.runner.context import RunContext, check_run_id
-from relay_client.runner.options import StageOptions, option
+from relay_client.runner.context import RunContext
+from relay_client.runner.options import option
 from relay_client.token.mint import mint_token
 
 # The production relay's public address (pytorch/test-infra, action cross-repo-ci-relay-callback).
@@ -35,22 +34,14 @@ _TOKEN_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class ReportOptions(StageOptions):
+class ReportOptions(GatherOptions):
     status: str = option("What to report", default="completed", one_of=words.STATUSES)
-    needs: Optional[str] = option(
-        "Results of the jobs before, as toJSON(needs) gives them; needed when completed", default=None
-    )
-    evidence: Optional[Path] = option(
-        "Folder below which the evidence of all shards lies (default: the run folder)",
-        default=None,
-        shell_only=True,
-    )
-    row: str = option("Name of the dashboard row, the same for both reports", default="test")
     relay_url: str = option("Address of the relay's callback", default=PRODUCTION_RELAY)
     audience: str = option("Audience of the OIDC token, as the relay wants it", default=words.AUDIENCE)
     if_rejected: str = option(
         "Whether a callback the relay does not take fails the job", default="warn", one_of=("warn", "fail")
     )
+    artifact_url: Optional[str] = option("Where the evidence can be looked at", default=None)
     event_file: Optional[Path] = option(
         "Event file to read instead of the run's own ($GITHUB_EVENT_PATH)", default=None, shell_only=True
     )
@@ -62,7 +53,7 @@ class ReportOptions(StageOptions):
 OPTIONS = (ReportOptions,)
 
 OUTPUTS = {
-    "conclusion": "success, failure or cancelled; empty while in progress",
+    "conclusion": "success, failure, cancelled, timed_out or skipped; empty while in progress",
     "delivery": "delivered, ignored, refused, undelivered, or none when there was nothing to report",
     "outbox": "Folder of callbacks that could not be delivered; empty when there are none",
     "outbox-name": "Name for the artifact that keeps them",
@@ -79,25 +70,32 @@ def run(options: ReportOptions, context: RunContext, commands: Commands) -> None
         commands.output("conclusion", "")
         commands.output("delivery", "none")
         return
-    verdict, failures = _verdict(options, context, dispatch)
-    body = _body(options, context, dispatch, verdict, failures)
+    verdict, failures = _verdict(options, context, dispatch, commands)
+    now = datetime.now(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    start = in_progress(options.row, context, dispatch, now)
+    letter = Letter(options.relay_url, options.audience, start)
+    if verdict is not None:
+        end = completed(start, verdict, failures, now, options.artifact_url)
+        letter = Letter(options.relay_url, options.audience, end, start)
     folder = context.run_folder(options.run_dir)
     commands.output("conclusion", verdict.conclusion if verdict else "")
     commands.line(f"Reporting {options.status} of row {options.row} to {options.relay_url}")
+    courier = Courier(options.relay_url, token_minter(context, options.audience, commands))
     try:
-        sent = deliver(options.relay_url, body, lambda: _token(options, context, commands))
+        # "Re-run failed jobs" does not run the job again that reports the start.
+        sent = courier.report(letter.body, letter.start, start_first=context.run_attempt > 1)
     except TokenError:
         commands.output("delivery", "undelivered")
-        _keep(body, options, folder, commands)
+        _keep(letter, folder, commands)
         raise
-    report = Report(options.row, body.workflow.check_run_id, sent, verdict)
+    report = Report(options.row, start.workflow.check_run_id, sent, verdict)
     save(report, folder)
-    if sent.delivery == "undelivered":
-        _keep(body, options, folder, commands)
+    if sent.delivery in ("undelivered", "refused"):
+        _keep(letter, folder, commands)
     commands.output("delivery", sent.delivery)
     write_summary(commands, report, tested_commit(dispatch.event), failures)
     _say_delivery(sent, options, commands)
-    if verdict is not None and verdict.conclusion != "success":
+    if verdict is not None and verdict.conclusion not in ("success", "skipped"):
         raise VerdictNotSuccess(
             f"The row {options.row} is {verdict.conclusion}.",
             seen="; ".join(verdict.reasons)[:2_000],
@@ -105,8 +103,19 @@ def run(options: ReportOptions, context: RunContext, commands: Commands) -> None
         )
 
 
+def token_minter(context: RunContext, audience: str, commands: Commands) -> Callable[[], str]:
+    """Mints a token each time it is called, masked in the log before anything else sees it."""
+
+    def mint() -> str:
+        token = mint_token(context.environment, audience, _TOKEN_SECONDS)
+        commands.mask(token)
+        return token
+
+    return mint
+
+
 def _verdict(
-    options: ReportOptions, context: RunContext, dispatch: ReceivedDispatch
+    options: ReportOptions, context: RunContext, dispatch: ReceivedDispatch, commands: Commands
 ) -> tuple[Optional[Verdict], tuple[FailedTest, ...]]:
     if options.status != "completed":
         return None, ()
@@ -116,59 +125,18 @@ def _verdict(
             seen="neither --needs nor $CRCR_NEEDS",
             fix="add to the step, literally: `needs: ${{ toJSON(needs) }}`",
         )
-    folder = options.evidence or context.run_folder(options.run_dir)
-    found = read_evidence(folder, options.row)
-    faults = [*map(reason_of, found.failures), *found.unreadable]
-    verdict = conclude(tested_commit(dispatch.event), read_job_results(options.needs), found.evidence, faults)
-    return verdict, failed_tests(found.evidence, found.failures)
+    # Only here: a first report does not pay for reading evidence, and the tests wait for it.
+    from relay_client.report.gather import gather
+
+    return gather(options, context, tested_commit(dispatch.event), commands)
 
 
-def _body(
-    options: ReportOptions,
-    context: RunContext,
-    dispatch: ReceivedDispatch,
-    verdict: Optional[Verdict],
-    failures: tuple[FailedTest, ...],
-) -> CallbackBody:
-    now = datetime.now(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    workflow = WorkflowReport(
-        status=options.status,
-        name=context.workflow,
-        job_name=options.row,
-        check_run_id=check_run_id(context, options.row),
-        run_id=context.run_id,
-        run_attempt=context.run_attempt,
-        url=context.run_url,
-    )
-    if verdict is None:
-        workflow = replace(workflow, started_at=now)
-    else:
-        workflow = replace(
-            workflow,
-            conclusion=verdict.conclusion,
-            completed_at=now,
-            test_results=verdict.results,
-            failed_tests_detail=failures or None,
-        )
-    envelope = dispatch.envelope
-    return fit(CallbackBody(envelope.event_type, envelope.delivery_id, envelope.payload, workflow))
-
-
-def _token(options: ReportOptions, context: RunContext, commands: Commands) -> str:
-    token = mint_token(context.environment, options.audience, _TOKEN_SECONDS)
-    commands.mask(token)
-    return token
-
-
-def _keep(body: CallbackBody, options: ReportOptions, folder: Path, commands: Commands) -> None:
-    """Put what could not be delivered into the outbox. No token is in it."""
-    outbox = folder / "outbox"
-    outbox.mkdir(parents=True, exist_ok=True)
-    letter = {"url": options.relay_url, "audience": options.audience, "body": dump(body)}
-    path = outbox / f"{body.workflow.check_run_id}-{body.workflow.status}.json"
-    path.write_text(json.dumps(letter) + "\n", encoding="utf-8")
-    commands.output("outbox", str(outbox))
-    commands.output("outbox-name", f"crcr-outbox-{body.workflow.check_run_id}-{options.status}")
+def _keep(letter: Letter, folder: Path, commands: Commands) -> None:
+    path = keep(letter, folder / "outbox")
+    workflow = letter.body.workflow
+    commands.output("outbox", str(path.parent))
+    commands.output("outbox-name", f"crcr-outbox-{workflow.check_run_id}-{workflow.status}")
+    commands.line(f"Kept for later: {path}. Send it with `crcr resend {path.parent}`.")
 
 
 def _say_delivery(sent: Sent, options: ReportOptions, commands: Commands) -> None:

@@ -7,7 +7,7 @@ Source: docs.github.com, "Workflow commands for GitHub Actions".
 from __future__ import annotations
 
 import contextlib
-import secrets
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,7 +66,7 @@ class Commands:
     @contextlib.contextmanager
     def foreign_output(self) -> Iterator[TextIO]:
         """A stretch of the log in which the runner obeys no command: for a stranger's output."""
-        token = secrets.token_hex(16)
+        token = os.urandom(16).hex()
         if self._github:
             self._write(f"::stop-commands::{token}")
         try:
@@ -168,5 +168,5 @@ def _defused(text: str) -> str:
 
 
 def _file_command(name: str, value: str) -> str:
-    delimiter = f"crcr_{secrets.token_hex(16)}"
+    delimiter = f"crcr_{os.urandom(16).hex()}"
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"

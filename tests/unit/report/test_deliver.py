@@ -8,8 +8,10 @@ import pytest
 from local_http import LocalServer, Reply
 
 from relay_client.protocol.callback import CallbackBody, WorkflowReport
-from relay_client.report.deliver import MAX_ATTEMPTS, Pace, deliver, explain
+from relay_client.report.deliver import Pace, deliver, explain
 
+# What the 120 seconds of a first report leave room for, with the longest pauses.
+TRIES = 6
 PATH = "/github/callback"
 BODY = CallbackBody("pull_request", "guid", {}, WorkflowReport("in_progress", "CRCR", "test", "1-1", "1"))
 OK = Reply(200, {"ok": True, "status": "in_progress"})
@@ -50,16 +52,16 @@ class Mint:
         (Reply(200, b"<html>proxy</html>"), "refused", 1, "proxy"),
         (Reply(200, ["ok"]), "refused", 1, "proxy"),
         (Reply(400, {"detail": "completed came before in_progress"}), "refused", 1, "in_progress"),
-        (Reply(401, {"detail": "no"}), "refused", 1, "audience"),
+        (Reply(401, {"detail": "no"}), "refused", 2, "audience"),
         (Reply(403, {"detail": "no"}), "refused", 1, "register"),
         (Reply(404, {"detail": "no"}), "refused", 1, "/github/callback"),
         (Reply(405, {"detail": "no"}), "refused", 1, "/github/callback"),
         (Reply(413, {"detail": "no"}), "refused", 1, "larger"),
         (Reply(302, {}, {"Location": "http://127.0.0.1:9/"}), "refused", 1, "redirect"),
-        (Reply(408, {}), "undelivered", MAX_ATTEMPTS, ""),
-        (Reply(429, {"detail": "slow"}), "undelivered", MAX_ATTEMPTS, "one row per matrix"),
-        (Reply(500, {}), "undelivered", MAX_ATTEMPTS, "operators"),
-        (Reply(503, {}), "undelivered", MAX_ATTEMPTS, "operators"),
+        (Reply(408, {}), "undelivered", TRIES, ""),
+        (Reply(429, {"detail": "slow"}), "undelivered", TRIES, "one row per matrix"),
+        (Reply(500, {}), "undelivered", TRIES, "operators"),
+        (Reply(503, {}), "undelivered", TRIES, "operators"),
     ],
 )
 def test_what_an_answer_means(
@@ -82,17 +84,17 @@ def test_a_relay_that_recovers_gets_the_callback_with_a_fresh_token(server: Loca
 def test_retry_after_is_obeyed(server: LocalServer) -> None:
     clock = Clock()
     deliver(server.answer(PATH, Reply(429, {}, {"Retry-After": "17"}), OK), BODY, Mint(), clock.pace)
-    assert clock.slept == [17.0]
+    assert 17.0 <= sum(clock.slept) <= 19.0
 
 
 def test_a_wait_longer_than_the_whole_budget_is_not_begun(server: LocalServer) -> None:
     clock = Clock()
     sent = deliver(server.answer(PATH, Reply(429, {}, {"Retry-After": "3600"})), BODY, Mint(), clock.pace)
-    assert (sent.delivery, sent.attempts, clock.slept) == ("undelivered", 1, [])
+    assert (sent.delivery, sent.attempts, sum(clock.slept)) == ("undelivered", 1, 0.0)
 
 
 def test_a_relay_that_is_not_there_is_tried_and_named() -> None:
     sent = deliver("http://127.0.0.1:9" + PATH, BODY, Mint(), Clock().pace)
-    assert (sent.delivery, sent.attempts, sent.http_status) == ("undelivered", MAX_ATTEMPTS, None)
+    assert (sent.delivery, sent.attempts, sent.http_status) == ("undelivered", TRIES, None)
     assert "connection failed" in sent.answer
     assert "reached" in explain(sent)
