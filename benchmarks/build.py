@@ -125,9 +125,7 @@ class Bench:
             environment = RunEnvironment(
                 self.python, folder, context.environment, commands, _DEADLINE_SECONDS, workspace
             )
-            options = CompilerCacheOptions(
-                compiler_cache=row.tool, compiler_cache_dir=store, compiler_cache_trust=row.trust
-            )
+            options = CompilerCacheOptions(compiler_cache=row.tool, compiler_cache_dir=store, trust=row.trust)
             with compiler_cache(
                 options, environment, "build-backend", roots=(workspace,), torch=self.site / "torch"
             ) as cache:

@@ -17,7 +17,11 @@ CrcrError
 ├── CheckoutError
 │   ├── RemoteUnreachable ······ 30  git could not reach the remote
 │   ├── CommitNotFound ········· 31  the remote does not have the commit
-│   └── WrongCommit ············ 32  the working tree is not at the commit that was asked for
+│   ├── WrongCommit ············ 32  the working tree is not at the commit that was asked for
+│   ├── RateLimited ············ 33  the server wants a login, or fewer requests
+│   ├── SubmodulePinMissing ···· 34  upstream pins a commit that its submodule does not have
+│   ├── CheckoutDiskFull ······· 35  the disk ran full while git wrote
+│   └── BadBundle ·············· 36  the source bundle is not what it must be
 ├── BuildError
 │   ├── CommandFailed ·········· 40  a build or install command failed
 │   ├── WheelNotFound ·········· 41  no file, or more than one, matches the wheel that was named
@@ -141,6 +145,22 @@ class CommitNotFound(CheckoutError):
 
 class WrongCommit(CheckoutError):
     exit_code = 32
+
+
+class RateLimited(CheckoutError):
+    exit_code = 33
+
+
+class SubmodulePinMissing(CheckoutError):
+    exit_code = 34
+
+
+class CheckoutDiskFull(CheckoutError):
+    exit_code = 35
+
+
+class BadBundle(CheckoutError):
+    exit_code = 36
 
 
 class BuildError(CrcrError):

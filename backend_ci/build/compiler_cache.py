@@ -53,8 +53,9 @@ class CompilerCacheOptions(StageOptions):
     compiler_cache_dir: Optional[Path] = option(
         "Folder of the cache (default: crcr-compiler-cache beside the run folder)", default=None
     )
-    compiler_cache_trust: str = option(
-        "Whose code is built: a pull request's only reads that folder, a landed commit's fills it",
+    trust: str = option(
+        "Whether the commit has landed, as receive-dispatch says: what a pull request's build leaves behind "
+        "reaches no other run",
         default="pull-request",
         one_of=TRUSTS,
     )
@@ -151,7 +152,7 @@ class _Place:
         # A socket's path may have about a hundred characters; run folders have more.
         short = Path(tempfile.mkdtemp(prefix="crcr-"))
         stack.callback(shutil.rmtree, short, ignore_errors=True)
-        trust, seed, private = options.compiler_cache_trust, store / tool, folder / "private"
+        trust, seed, private = options.trust, store / tool, folder / "private"
         if trust == "landed" and tool == "sccache" and not stack.enter_context(cache_seed.only_writer(seed)):
             environment.commands.notice("Another build writes to this cache. This one works on a copy.")
             trust = "pull-request"

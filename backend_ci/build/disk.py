@@ -36,7 +36,9 @@ def require_space(folder: Path, gigabytes: float, what: str, commands: Commands)
 def free_disk(environment: Mapping[str, str], commands: Commands) -> None:
     """Remove tool chains that GitHub's hosted runners bring. On any other machine they are somebody's: refused."""
     if environment.get("RUNNER_ENVIRONMENT") != "github-hosted":
-        commands.warning("free-disk removes things from GitHub's hosted runners only; this is none, nothing was removed")
+        commands.warning(
+            "free-disk removes things from GitHub's hosted runners only; this is none, nothing was removed"
+        )
         return
     with commands.group("Free disk space"):
         for name in _PREINSTALLED:

@@ -10,11 +10,12 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
 
 from backend_ci.build.compiler import first_error
+from backend_ci.build.failures import classify
 from relay_client.documents.build import Torch, Wheel
 from relay_client.errors import CommandFailed, UsageError, WheelNotFound, WrongTorch
 from relay_client.protocol.shape import ShapeError, parse
@@ -105,6 +106,11 @@ class RunEnvironment:
             return
         with log.open(encoding="utf-8", errors="replace") as lines:
             lines.seek(before)
+            cause = classify(done.exit_code, lines)
+            if cause is not None:
+                kind, seen = cause
+                raise kind.error(f"{what[:-1]}: {kind.what}", seen=seen, fix=kind.fix)
+            lines.seek(before)
             error = first_error(lines)
         if error is None:
             raise CommandFailed(what, seen=f"{done.describe()}: {last_error(done)}", fix=fix)
@@ -171,11 +177,16 @@ def make_environment(
                 fix="python: the absolute path of a Python, or leave it out to get a new environment",
             )
         return RunEnvironment(given.absolute(), folder, environment, commands, deadline_seconds, workspace)
-    place = folder / "environment"
+    bare = RunEnvironment(Path(sys.executable), folder, environment, commands, deadline_seconds)
+    return new_environment(bare, folder / "environment")
+
+
+def new_environment(environment: RunEnvironment, place: Path) -> RunEnvironment:
+    """A new virtual environment at `place`, in place of an older one. Raises CommandFailed."""
     if place.exists():
         shutil.rmtree(place)
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    made = RunEnvironment(python, folder, environment, commands, deadline_seconds)
+    made = replace(environment, interpreter=python)
     # Installing pip takes longer than making all the rest of an environment.
     without_pip = ["--without-pip"] if _tool_pip_serves_others(made) else []
     _make(made, [sys.executable, "-I", "-m", "venv", *without_pip, str(place)])

@@ -44,14 +44,16 @@ _KINDS = (
     ),
     Kind(
         RequirementsUnsatisfiable,
-        re.compile(r"ResolutionImpossible|No matching distribution found|Could not find a version that satisfies"),
+        re.compile(
+            r"ResolutionImpossible|No matching distribution found|Could not find a version that satisfies"
+        ),
         "No set of packages meets what is required.",
         "correct the requirement in the line above; indexes come from PIP_INDEX_URL and PIP_EXTRA_INDEX_URL",
     ),
 )
 
 
-def classify(exit_code: int, lines: Iterable[str]) -> Optional[tuple[Kind, str]]:
+def classify(exit_code: Optional[int], lines: Iterable[str]) -> Optional[tuple[Kind, str]]:
     """The cause of a failed command and the line that says so; None when it is none of these."""
     found: dict[type[BuildError], tuple[Kind, str]] = {}
     for line in lines:

@@ -15,6 +15,8 @@ from backend_ci.build.environment import RunEnvironment
 from relay_client.documents.manifest import Named, Recipe
 from relay_client.protocol.shape import dump
 
+# Raised when this toolkit builds in another way: wheels of before are then built anew.
+RECIPE_VERSION = 1
 # PyTorch's build reads these (CONTRIBUTING.md and setup of pytorch/pytorch), compilers and CMake the others.
 _FLAGS = re.compile(
     r"(USE|BUILD|CMAKE|TORCH|PYTORCH|CUDA|CUDNN|ROCM|HIP|NCCL|MKL|BLAS|INTEL|XPU|SYCL|ATEN|GLIBCXX|_GLIBCXX)_\w+"
@@ -35,7 +37,6 @@ def recipe_of(
     submodules: Mapping[str, str],
     command: str,
     environment: RunEnvironment,
-    tool: str,
 ) -> Recipe:
     """What a build here and now would be made from."""
     variables = environment.environment
@@ -48,7 +49,7 @@ def recipe_of(
         python=f"{sys.implementation.cache_tag} {platform.python_version()} {sysconfig.get_config_var('SOABI')}",
         platform=" ".join(filter(None, (sys.platform, platform.machine(), *platform.libc_ver()))),
         image=next((variables[name] for name in IMAGE_VARIABLES if variables.get(name)), ""),
-        tool=tool,
+        recipe_version=RECIPE_VERSION,
     )
 
 
@@ -97,4 +98,3 @@ def _compiler(environment: RunEnvironment) -> str:
     except OSError:
         return f"none ({command[0]} is not there)"
     return next((line for line in done.tail if line.strip()), "unknown") if done.ok else "unknown"
-

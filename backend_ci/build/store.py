@@ -76,7 +76,9 @@ class WheelStore:
         wheel = place / Path(manifest.file).name
         different = differences(recipe, manifest.recipe)
         if different or wheel.name != manifest.file or not wheel.is_file() or wheel.is_symlink():
-            self._commands.line(f"{place.name} is not reused: {'; '.join(different) or 'its wheel is not there'}")
+            self._commands.line(
+                f"{place.name} is not reused: {'; '.join(different) or 'its wheel is not there'}"
+            )
             return None
         if describe_wheel(wheel).sha256 != manifest.sha256:
             self._commands.line(f"{place.name} is not reused: its wheel is not the one that was built")
@@ -88,7 +90,9 @@ class WheelStore:
         for path in sorted(self._folder.glob(f"{recipe.commit[:12]}-*/{Manifest.FILE}")):
             with contextlib.suppress(DocumentError):
                 different = differences(recipe, load_file(Manifest, path).recipe)
-                self._commands.line(f"{path.parent.name} is of the same commit, and differs: {'; '.join(different[:5])}")
+                self._commands.line(
+                    f"{path.parent.name} is of the same commit, and differs: {'; '.join(different[:5])}"
+                )
 
     def _require_whole(self, folder: Path, manifest: Manifest) -> None:
         wheel = describe_wheel(folder / manifest.file)

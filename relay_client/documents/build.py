@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Optional
 
+from relay_client.documents.manifest import Manifest
 from relay_client.protocol import vocabulary as words
 from relay_client.protocol.shape import member
 
-PROVIDERS = ("overlay", "wheel")
+PROVIDERS = ("overlay", "wheel", "source", "command")
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,10 @@ class Build:
     seconds: float = member("Wall time", minimum=0)
     overlay: Optional[Overlay] = member("Only with the overlay provider", default=None)
     backends: tuple[Backend, ...] = member("Extensions installed after it", default=())
+    manifest: Optional[Manifest] = member(
+        "What the wheel was built from; null if it came ready", default=None
+    )
+    reused: bool = member("Whether the wheel was built before, by an equal build", default=False)
     compiler_cache: tuple[CompilerCache, ...] = member(
         "Statistics per phase, where a compiler cache was used", default=()
     )

@@ -29,7 +29,7 @@ class Recipe:
     python: str = member("Implementation and version of the interpreter, with its ABI flags")
     platform: str = member("Operating system, architecture and C library")
     image: str = member("Digest of the container image, if the user named it")
-    tool: str = member("Version of this toolkit")
+    recipe_version: int = member("Version of the way this toolkit builds", minimum=1)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ Always the file: an event in an environment variable fails at 128 KiB, and one p
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-from relay_client.errors import EventTooLarge, NoDispatchPayload, NoEvent
-from relay_client.protocol.dispatch import DispatchEnvelope, UpstreamEvent
+from relay_client.errors import EventTooLarge, NoEvent
 from relay_client.protocol.shape import show
 from relay_client.receive.doors import Arrival, open_door
 
@@ -22,26 +20,6 @@ MAX_EVENT_DEPTH = 64  # GitHub's webhooks have less than ten levels
 def read_arrival(path: Optional[Path], upstream: str) -> Arrival:
     """What a GitHub event file holds. Raises an EventError that names the field and the fix."""
     return open_door(_read_event(path), upstream, str(path))
-
-
-@dataclass(frozen=True)
-class ReceivedDispatch:
-    """A dispatch and the upstream event inside it, both valid."""
-
-    envelope: DispatchEnvelope
-    event: UpstreamEvent
-
-
-def read_dispatch(path: Optional[Path], upstream: str) -> ReceivedDispatch:
-    """The dispatch in a GitHub event file. Raises an EventError, also when the run came through another door."""
-    arrival = read_arrival(path, upstream)
-    if arrival.envelope is None or arrival.event is None:
-        raise NoDispatchPayload(
-            "The relay knows nothing of this run, so there is nothing to report to.",
-            seen=f"{path}: a run by {arrival.door}",
-            fix="report only runs of a dispatch: if: github.event_name == 'repository_dispatch'",
-        )
-    return ReceivedDispatch(arrival.envelope, arrival.event)
 
 
 def _read_event(path: Optional[Path]) -> dict[str, Any]:

@@ -7,12 +7,24 @@ from typing import Optional
 
 from relay_client.documents.report import Verdict
 from relay_client.protocol.callback import CallbackBody, FailedTest, WorkflowReport
-from relay_client.receive.event import ReceivedDispatch
+from relay_client.protocol.dispatch import DispatchEnvelope
+from relay_client.receive.doors import SCHEDULE, Arrival
 from relay_client.report.size import fit
 from relay_client.runner.context import RunContext, check_run_id
 
 
-def in_progress(row: str, context: RunContext, dispatch: ReceivedDispatch, now: str) -> CallbackBody:
+def envelope_to_report(arrival: Arrival, commit: str, upstream: str) -> Optional[DispatchEnvelope]:
+    """What a relay knows the run by; None when no relay does.
+
+    A nightly reports itself under the commit of main it tested (pytorch/rfcs, RFC-0056, and test-infra's callback).
+    """
+    if arrival.door == SCHEDULE:
+        payload = {"repository": {"full_name": upstream}, "head_sha": commit}
+        return DispatchEnvelope("nightly", commit, payload)
+    return arrival.envelope if arrival.reported else None
+
+
+def in_progress(row: str, context: RunContext, envelope: DispatchEnvelope, now: str) -> CallbackBody:
     """The first callback of a row. `now` is ISO-8601 in UTC."""
     workflow = WorkflowReport(
         status="in_progress",
@@ -24,7 +36,6 @@ def in_progress(row: str, context: RunContext, dispatch: ReceivedDispatch, now: 
         url=context.run_url,
         started_at=now,
     )
-    envelope = dispatch.envelope
     return fit(CallbackBody(envelope.event_type, envelope.delivery_id, envelope.payload, workflow))
 
 

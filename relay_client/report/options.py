@@ -21,6 +21,10 @@ class GatherOptions(StageOptions):
         default=None,
         shell_only=True,
     )
+    commit: Optional[str] = option(
+        "Upstream commit that was tested, as receive-dispatch chose it (default: the event's own)",
+        default=None,
+    )
     row: str = option("Name of the dashboard row, the same for both reports", default="test")
     junit: tuple[str, ...] = option(
         "Patterns of JUnit reports below the evidence, one a line, for a test command of your own (`**/*.xml`); "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -13,10 +14,12 @@ from relay_client.documents.report import Report, Sent, Verdict
 from relay_client.errors import RelayRefused, RelayUnreachable, TokenError, UsageError, VerdictNotSuccess
 from relay_client.protocol import vocabulary as words
 from relay_client.protocol.callback import FailedTest
-from relay_client.protocol.dispatch import tested_commit
+from relay_client.protocol.dispatch import DispatchEnvelope, tested_commit
+from relay_client.protocol.shape import show
 from relay_client.receive.decide import untestable
-from relay_client.receive.event import ReceivedDispatch, read_dispatch
-from relay_client.report.body import completed, in_progress
+from relay_client.receive.doors import Arrival
+from relay_client.receive.event import read_arrival
+from relay_client.report.body import completed, envelope_to_report, in_progress
 from relay_client.report.deliver import Courier, explain
 from relay_client.report.options import GatherOptions
 from relay_client.report.outbox import Letter, keep
@@ -63,22 +66,50 @@ OUTPUTS = {
 def run(options: ReportOptions, context: RunContext, commands: Commands) -> None:
     """Raises VerdictNotSuccess after the report, and with `if-rejected: fail` RelayRefused or RelayUnreachable."""
     context.require_run()
-    dispatch = read_dispatch(options.event_file or context.event_path, options.upstream)
-    nothing = untestable(dispatch.event)
+    arrival = read_arrival(options.event_file or context.event_path, options.upstream)
+    nothing = untestable(arrival.event) if arrival.event is not None else None
     if nothing is not None:
         commands.notice(f"Nothing to report: {nothing.reason}.")
         commands.output("conclusion", "")
         commands.output("delivery", "none")
         return
-    verdict, failures = _verdict(options, context, dispatch, commands)
+    commit = _tested(options, arrival)
+    verdict, failures = _verdict(options, context, commit, commands)
+    commands.output("conclusion", verdict.conclusion if verdict else "")
+    envelope = envelope_to_report(arrival, commit, options.upstream)
+    if envelope is None or (verdict is None and envelope.event_type not in words.DISPATCHED_EVENTS):
+        why = f"a run by {arrival.door} has no row" if envelope is None else "a nightly reports only its end"
+        commands.notice(f"Nothing is sent to the relay: {why}.")
+        commands.output("delivery", "none")
+    else:
+        report = _send(options, context, commands, envelope, verdict, failures)
+        write_summary(commands, report, commit, failures)
+        _say_delivery(report.sent, options, commands)
+    if verdict is not None and verdict.conclusion not in ("success", "skipped"):
+        raise VerdictNotSuccess(
+            f"The row {options.row} is {verdict.conclusion}.",
+            seen="; ".join(verdict.reasons)[:2_000],
+            fix="see the failed tests above and the log of the job that ran them",
+        )
+
+
+def _send(
+    options: ReportOptions,
+    context: RunContext,
+    commands: Commands,
+    envelope: DispatchEnvelope,
+    verdict: Optional[Verdict],
+    failures: tuple[FailedTest, ...],
+) -> Report:
+    """Send the callback, and keep it when it does not arrive. Raises TokenError."""
     now = datetime.now(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    start = in_progress(options.row, context, dispatch, now)
+    start = in_progress(options.row, context, envelope, now)
     letter = Letter(options.relay_url, options.audience, start)
     if verdict is not None:
         end = completed(start, verdict, failures, now, options.artifact_url)
-        letter = Letter(options.relay_url, options.audience, end, start)
+        has_start = envelope.event_type in words.DISPATCHED_EVENTS
+        letter = Letter(options.relay_url, options.audience, end, start if has_start else None)
     folder = context.run_folder(options.run_dir)
-    commands.output("conclusion", verdict.conclusion if verdict else "")
     commands.line(f"Reporting {options.status} of row {options.row} to {options.relay_url}")
     courier = Courier(options.relay_url, token_minter(context, options.audience, commands))
     try:
@@ -93,14 +124,19 @@ def run(options: ReportOptions, context: RunContext, commands: Commands) -> None
     if sent.delivery in ("undelivered", "refused"):
         _keep(letter, folder, commands)
     commands.output("delivery", sent.delivery)
-    write_summary(commands, report, tested_commit(dispatch.event), failures)
-    _say_delivery(sent, options, commands)
-    if verdict is not None and verdict.conclusion not in ("success", "skipped"):
-        raise VerdictNotSuccess(
-            f"The row {options.row} is {verdict.conclusion}.",
-            seen="; ".join(verdict.reasons)[:2_000],
-            fix="see the failed tests above and the log of the job that ran them",
+    return report
+
+
+def _tested(options: ReportOptions, arrival: Arrival) -> str:
+    """The commit the row is about. Raises UsageError."""
+    commit = options.commit or (tested_commit(arrival.event) if arrival.event is not None else "")
+    if not re.fullmatch(words.SHA_PATTERN, commit):
+        raise UsageError(
+            "commit is not a full commit SHA.",
+            seen=show(commit),
+            fix="add to the step, literally: `commit: ${{ needs.receive.outputs.commit }}`",
         )
+    return commit
 
 
 def token_minter(context: RunContext, audience: str, commands: Commands) -> Callable[[], str]:
@@ -115,7 +151,7 @@ def token_minter(context: RunContext, audience: str, commands: Commands) -> Call
 
 
 def _verdict(
-    options: ReportOptions, context: RunContext, dispatch: ReceivedDispatch, commands: Commands
+    options: ReportOptions, context: RunContext, commit: str, commands: Commands
 ) -> tuple[Optional[Verdict], tuple[FailedTest, ...]]:
     if options.status != "completed":
         return None, ()
@@ -128,7 +164,7 @@ def _verdict(
     # Only here: a first report does not pay for reading evidence, and the tests wait for it.
     from relay_client.report.gather import gather
 
-    return gather(options, context, tested_commit(dispatch.event), commands)
+    return gather(options, context, commit, commands)
 
 
 def _keep(letter: Letter, folder: Path, commands: Commands) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,11 +42,22 @@ class GitAnswer:
 
 
 class Git:
-    """Git in one repository. The environment keeps the user's own GIT_CONFIG_* (mirrors, proxies)."""
+    """Git in one repository. The environment keeps the user's own GIT_CONFIG_* (mirrors, proxies).
 
-    def __init__(self, repository: Path, environment: Mapping[str, str]) -> None:
+    `settings` are git's own, for this object only: they reach git through its environment, and no disk.
+    """
+
+    def __init__(
+        self, repository: Path, environment: Mapping[str, str], settings: Sequence[tuple[str, str]] = ()
+    ) -> None:
         self._repository = repository
-        self._environment = _environment(environment)
+        self._environment = _environment(environment, settings)
+
+    def elsewhere(self, repository: Path) -> Git:
+        """The same settings, in another repository."""
+        other = copy.copy(self)
+        other._repository = repository
+        return other
 
     def __call__(self, *arguments: str, deadline_seconds: float = 60) -> GitAnswer:
         """Run `git ARGUMENTS`. Raises RemoteUnreachable past the deadline, UsageError without git."""
@@ -88,7 +100,7 @@ def without_credentials(url: str) -> str:
     return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@", r"\1", url)
 
 
-def _environment(environment: Mapping[str, str]) -> dict[str, str]:
+def _environment(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Settings through GIT_CONFIG_COUNT: nothing on disk, nothing in the argument list."""
     result = scrubbed(environment)
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
@@ -101,7 +113,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
             fix="set it to how many GIT_CONFIG_KEY_<n> there are, or take it out of the environment",
         )
     count = int(given)
-    for name, value in _SETTINGS.items():
+    for name, value in (*_SETTINGS.items(), *settings):
         result[f"GIT_CONFIG_KEY_{count}"] = name
         result[f"GIT_CONFIG_VALUE_{count}"] = value
         count += 1

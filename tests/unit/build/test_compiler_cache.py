@@ -353,7 +353,7 @@ class Machine:
         options = CompilerCacheOptions(
             compiler_cache=mode,
             compiler_cache_dir=self.store,
-            compiler_cache_trust=trust,
+            trust=trust,
             compiler_cache_size=size,
         )
         with compiler_cache(options, environment, "build-backend", roots=(workspace,), torch=torch) as cache:
@@ -584,7 +584,7 @@ def test_the_verb_builds_through_the_cache_and_writes_down_what_it_did(
     job.with_torch()
     (job.workspace / "a.c").write_text(SOURCE)
     command = '"$CC" -c "$PWD/a.c" -o a.o'
-    given = ["--compiler-cache=auto", "--compiler-cache-trust=landed", "--backend-command", command]
+    given = ["--compiler-cache=auto", "--trust=landed", "--backend-command", command]
     assert [job.build_backend(*given), job.build_backend(*given)] == [0, 0]
     assert load(Build, job.run_dir).compiler_cache == (
         CompilerCache("build-backend", "ccache", "landed", hits=0, misses=1, uncached=0),
