@@ -113,7 +113,7 @@ def make_file(draw: random.Random, number: int, size: int) -> str:
     return text + "\nif __name__ == '__main__':\n    run_tests()\n"
 
 
-def bare_parse(files: list[Path], gc: str) -> float:
+def bare_parse(files: list[str], gc: str) -> float:
     """Seconds that two processes need to parse the files and do nothing else."""
     started = time.perf_counter()
     processes = []
@@ -155,7 +155,9 @@ def main(arguments: list[str]) -> int:
             tree = Path(temporary) / "test"
             make_tree(tree)
         files = find_files([str(tree)], Path.cwd())
-        say(f"{len(files):,} files, {sum(path.stat().st_size for path in files) / 1e6:.1f} MB in {tree}\n")
+        say(
+            f"{len(files):,} files, {sum(Path(path).stat().st_size for path in files) / 1e6:.1f} MB in {tree}\n"
+        )
         seconds: dict[str, list[float]] = {"parse": [], "parse, no gc": [], "cold": [], "warm": []}
         report: dict[str, object] = {}
         for number in range(given.rounds):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Optional
 
 from backend_ci.testing.classify.facts import Tag, Test, TestClass
@@ -25,7 +24,7 @@ class Row:
     `runs` is false for a mixin: no runner collects it by itself.
     """
 
-    file: Path
+    file: str
     line: int
     name: str
     classification: str
@@ -44,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Problem:
-    file: Path
+    file: str
     line: int
     what: str
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from backend_ci.testing.classify.facts import DeviceUse
 from backend_ci.testing.classify.report import classification_of
@@ -35,7 +34,7 @@ _ONLY = {"onlyCUDA": "cuda", "onlyXPU": "xpu", "onlyMPS": "mps", "onlyHPU": "hpu
 _DEVICE = "the test's parameter `device`, or torch.accelerator.current_accelerator()"
 
 
-def hard_coded(tree: Tree, file: Path) -> Iterator[Finding]:
+def hard_coded(tree: Tree, file: str) -> Iterator[Finding]:
     """Places that name an accelerator, where the class is not for exactly that one.
 
     Outside of classes a device is left alone in a file all of whose classes are for it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def run(options: LintOptions, context: RunContext, commands: Commands) -> None:
     if options.update and options.ratchet is None:
         raise UsageError("There is no list to update.", seen="--update", fix="add --ratchet FILE")
     tree = read_tree(options, context, commands, elsewhere=True)
-    files = [file for file in tree.files if not any(part in file.as_posix() for part in _LEFT_OUT)]
+    files = [file for file in tree.files if not any(part in file.replace(os.sep, "/") for part in _LEFT_OUT)]
     findings = [finding for file in files for finding in find(tree, file, options)]
     if options.ratchet is not None:
         ratchet = RatchetFile(context.workspace / options.ratchet, options.ratchet_base, context.environment)
@@ -79,7 +80,7 @@ def run(options: LintOptions, context: RunContext, commands: Commands) -> None:
     commands.line(f"{_plural(len(files), 'file')} checked: {_plural(len(findings), 'finding')}.")
 
 
-def find(tree: Tree, file: Path, options: LintOptions) -> list[Finding]:
+def find(tree: Tree, file: str, options: LintOptions) -> list[Finding]:
     """Everything that is wrong with one file."""
     found = list(class_findings(tree, file, options.linter))
     if options.hard_coded_devices:
@@ -88,7 +89,7 @@ def find(tree: Tree, file: Path, options: LintOptions) -> list[Finding]:
 
 
 def _with_ratchet(
-    ratchet: RatchetFile, files: Sequence[Path], findings: Sequence[Finding], update: bool, commands: Commands
+    ratchet: RatchetFile, files: Sequence[str], findings: Sequence[Finding], update: bool, commands: Commands
 ) -> list[Finding]:
     """The findings of files that are not excepted, and what is wrong with the list itself."""
     entries = {file: ratchet.entry(file) for file in {*files, *(finding.file for finding in findings)}}
@@ -121,7 +122,13 @@ def _with_ratchet(
 def _of_list(path: Path, judgement: Judgement) -> list[Finding]:
     return [
         Finding(
-            path, 0, 0, ERROR, "ratchet", f"{entry} {why}", "remove it from the list: crcr lint … --update"
+            str(path),
+            0,
+            0,
+            ERROR,
+            "ratchet",
+            f"{entry} {why}",
+            "remove it from the list: crcr lint … --update",
         )
         for reason, why in _MUST_GO.items()
         for entry in getattr(judgement, reason)
