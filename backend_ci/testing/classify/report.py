@@ -151,10 +151,8 @@ def _is_collected(cls: TestClass, order: list[Key], unknown: list[str], tree: Tr
 
 
 def _evidence(tree: Tree, key: Key, tests: tuple[Test, ...]) -> Evidence:
-    name = tree.cls(key).name
     made = tree.instantiations.get(key, [])
     named: dict[str, set[str]] = {}
-    for use in tree.facts[key.file].uses:
-        if use.owner == name:
-            named.setdefault(use.method, set()).add(use.device)
+    for use in tree.uses_of(key):
+        named.setdefault(use.method, set()).add(use.device)
     return Evidence(bool(made), made[0].call.only_for if made else None, tests, named)

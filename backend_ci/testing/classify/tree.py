@@ -7,10 +7,11 @@ way the tests find them, by the folder of the importing file and the folders abo
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from backend_ci.testing.classify.facts import Call, FileFacts, TestClass
+from backend_ci.testing.classify.facts import Call, DeviceUse, FileFacts, TestClass
 from backend_ci.testing.classify.scan import INSTANTIATE
 
 Read = Callable[[Sequence[str]], Mapping[str, FileFacts]]
@@ -42,23 +43,47 @@ class Tree:
         self._modules: dict[tuple[str, str], Optional[str]] = {}
         self._places: dict[str, Optional[str]] = {}
         self._roots: dict[str, str] = {}
+        self._uses: dict[str, dict[str, list[DeviceUse]]] = {}
         self._imported: dict[tuple[str, str], Optional[Key]] = {}
         self._orders: dict[Key, tuple[list[Key], list[str]]] = {}
-        wanted = {*self.files, *others}
-        self.facts: dict[str, FileFacts] = dict(read(sorted(wanted)))
-        for _ in range(_MAX_ROUNDS):
-            wanted = self._needed(wanted) - self.facts.keys()
-            if not wanted:
-                break
-            self.facts.update(read(sorted(wanted)))
-        self._by_name = {file: _by_name(facts) for file, facts in self.facts.items()}
+        self._missing: set[str] = set()
+        self.facts: dict[str, FileFacts] = {}
         self.instantiations: dict[Key, list[Instantiation]] = {}
         # Files in which something that is not a class by name is instantiated, with the line.
         self.dynamic: dict[str, int] = {}
+        wanted = {*self.files, *others}
+        for _ in range(_MAX_ROUNDS):
+            self.facts.update(read(sorted(wanted)))
+            self._link()
+            wanted = self._missing - self.facts.keys()
+            if not wanted:
+                break
+
+    def _link(self) -> None:
+        """Resolve everything with the files at hand; the ones that it lacked are then in `_missing`."""
+        for forgotten in (self._imported, self._orders, self.instantiations, self.dynamic):
+            forgotten.clear()
+        self._missing.clear()
+        self._by_name = {file: _by_name(facts) for file, facts in self.facts.items()}
         self._find_instantiations()
+        for file in self.files:
+            for place in range(len(self.facts[file].classes)):
+                for key in self.order(Key(file, place))[0]:
+                    tag = self.cls(key).tag
+                    if tag is not None and tag.kind == "of":
+                        self.find(key.file, tag.value, key.place)
 
     def cls(self, key: Key) -> TestClass:
         return self.facts[key.file].classes[key.place]
+
+    def uses_of(self, key: Key) -> Sequence[DeviceUse]:
+        """Where the class names an accelerator."""
+        owners = self._uses.get(key.file)
+        if owners is None:
+            self._uses[key.file] = owners = {}
+            for use in self.facts[key.file].uses:
+                owners.setdefault(use.owner, []).append(use)
+        return owners.get(self.cls(key).name, ())
 
     def find(self, file: str, names: str, before: Optional[int] = None) -> Optional[Key]:
         """The class that a name means in a file. `before`: as a base of the class at that place."""
@@ -77,7 +102,7 @@ class Tree:
             self._orders[key] = known = ([key], [])  # a class that is its own base ends here
             bases: list[Key] = []
             unknown: list[str] = []
-            for name in self.cls(key).bases:
+            for name in self.cls(key).bases[:_MAX_DEPTH]:
                 base = self.find(key.file, name, key.place)
                 if base is None or base == key:
                     unknown.append(name)
@@ -86,19 +111,23 @@ class Tree:
             orders = [self.order(base, depth + 1) for base in bases]
             for _, others in orders:
                 unknown.extend(other for other in others if other not in unknown)
-            merged = _merge([list(order) for order, _ in orders] + [bases])
+            # Longer chains than anybody writes are cut, so that a made-up one costs no minutes.
+            merged = _merge([order[:_MAX_DEPTH] for order, _ in orders] + [bases])[:_MAX_DEPTH]
             self._orders[key] = known = ([key, *(one for one in merged if one != key)], unknown)
         return known
 
     def _find(self, file: str, name: str, before: Optional[int], hops: int) -> Optional[Key]:
         facts = self.facts.get(file)
+        if facts is None:
+            self._missing.add(file)
         if facts is None or hops == 0 or not name:
             return None
         places = self._by_name[file].get(name)
         if places:
-            earlier = [place for place in places if before is None or place < before]
-            if earlier or before not in places:
-                return Key(file, (earlier or places)[-1])
+            # Of several classes of that name: the one above the class whose base it is, else the last.
+            earlier = len(places) if before is None else bisect_left(places, before)
+            if earlier or places != [before]:
+                return Key(file, places[earlier - 1])
         head, _, rest = name.partition(".")
         bound = facts.imports.get(head)
         if bound is not None and bound != head:
@@ -180,33 +209,6 @@ class Tree:
             self._roots[folder] = repository_root(folder) or folder
         return self._roots[folder]
 
-    def _needed(self, files: Iterable[str]) -> set[str]:
-        """The modules that base classes, tags and instantiations of these files come from."""
-        needed: set[str] = set()
-        for file in files:
-            facts = self.facts[file]
-            names: set[str] = set()
-            for cls in facts.classes:
-                names.update(cls.bases)
-                if cls.tag is not None and cls.tag.kind == "of":
-                    names.add(cls.tag.value)
-            for call in facts.calls:
-                if call.name != INSTANTIATE and not call.name.endswith("." + INSTANTIATE):
-                    names.update([call.name] if "instantiate" in call.name else [])
-                names.add(call.target)
-            names.update(facts.imports[name] for name in list(names) if name in facts.imports)
-            for name in {one for many in names for one in many.split("|")}:
-                module = name.rpartition(".")[0]
-                while module.strip("."):
-                    found = self._module(file, module)
-                    if found is not None:
-                        needed.add(found)
-                        break
-                    module = module.rpartition(".")[0]
-            if facts.classes:
-                needed.update(filter(None, (self._module(file, module) for module in facts.stars)))
-        return needed
-
     def _find_instantiations(self) -> None:
         for file, facts in self.facts.items():
             for call in facts.calls:
@@ -232,6 +234,8 @@ class Tree:
         for name in names.split("|"):
             module, _, function = name.rpartition(".")
             place = self._module(file, module) if module else file
+            if place is not None and place not in self.facts and "instantiate" in function:
+                self._missing.add(place)
             calls = self.facts[place].calls if place in self.facts else ()
             found = [call for call in calls if call.function == function and is_instantiation(call.name)]
             if found:

@@ -156,8 +156,8 @@ def _no_device(subject: Subject) -> Iterator[Finding]:
 
 
 def _no_availability(subject: Subject) -> Iterator[Finding]:
-    for use in subject.tree.facts[subject.key.file].uses:
-        if use.kind == "availability" and use.owner == subject.cls.name:
+    for use in subject.tree.uses_of(subject.key):
+        if use.kind == "availability":
             place = f"{subject.cls.name}.{use.method}" if use.method else subject.cls.name
             yield subject.finding(
                 "accelerator_availability",
