@@ -27,16 +27,21 @@ def verdict(report: Report, policy: str) -> str:
     running = [row for row in report.rows if row.runs]
     unclassified = report.unclassified()
     text = (
-        f"{len(running):,} test classes ({sum(row.tests for row in running):,} tests) in {report.files:,} files: "
+        f"{plural(len(running), 'test class', 'test classes')} ({plural(sum(row.tests for row in running), 'test')}) "
+        f"in {plural(report.files, 'file')}: "
         f"{counts['declared']:,} declared, {counts['inherited']:,} inherited, {len(unclassified):,} unclassified"
     )
     if unclassified:
         proposed = sum(1 for row in unclassified if row.proposed)
         tests = sum(row.tests for row in unclassified)
-        text += f" ({tests:,} tests; {_POLICY[policy]}; a class is proposed for {proposed:,})"
+        text += f" ({plural(tests, 'test')}; {_POLICY[policy]}; a class is proposed for {proposed:,})"
     if report.problems:
-        text += f"; {len(report.problems):,} files could not be read"
+        text += f"; {plural(len(report.problems), 'file')} could not be read"
     return text + "."
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def hardware(row: Row) -> str:

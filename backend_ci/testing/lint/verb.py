@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from backend_ci.testing.classify.show import shown
+from backend_ci.testing.classify.show import plural, shown
 from backend_ci.testing.classify.tree import Tree
 from backend_ci.testing.classify.verb import SourceOptions, read_tree
 from backend_ci.testing.lint.finding import ERROR, Finding
@@ -77,7 +77,7 @@ def run(options: LintOptions, context: RunContext, commands: Commands) -> None:
         show_text(findings, folder, commands)
     if findings and not options.exit_zero:
         raise _failure(findings, folder)
-    commands.line(f"{_plural(len(files), 'file')} checked: {_plural(len(findings), 'finding')}.")
+    commands.line(f"{plural(len(files), 'file')} checked: {plural(len(findings), 'finding')}.")
 
 
 def find(tree: Tree, file: str, options: LintOptions) -> list[Finding]:
@@ -105,15 +105,13 @@ def _with_ratchet(
         if ratchet.before is None:  # the first list: it may hold everything that is wrong today
             listed = tuple(sorted(dirty))
             ratchet.write(listed)
-            commands.line(f"The list is made: {_plural(len(listed), 'file')}.")
+            commands.line(f"The list is made: {plural(len(listed), 'file')}.")
         listed = listed or ()
     judgement = judge(listed, ratchet.before, {entries[file] for file in files}, dirty, ratchet.gone())
     if update:
         if set(judgement.left) != set(listed):
             ratchet.write(judgement.left)
-            commands.line(
-                f"Taken out of the list: {_plural(len(set(listed) - set(judgement.left)), 'file')}."
-            )
+            commands.line(f"Taken out of the list: {plural(len(set(listed) - set(judgement.left)), 'file')}.")
         return [finding for finding in findings if entries[finding.file] not in judgement.left]
     kept = [finding for finding in findings if entries[finding.file] not in listed]
     return kept + list(_of_list(ratchet.path, judgement))
@@ -140,11 +138,7 @@ def _failure(findings: Sequence[Finding], folder: Path) -> LintFindings:
     files = len({finding.file for finding in findings})
     first = findings[0]
     return LintFindings(
-        f"{_plural(len(findings), 'finding')} in {_plural(files, 'file')}.",
+        f"{plural(len(findings), 'finding')} in {plural(files, 'file')}.",
         seen=", ".join(f"{count:,} {rule}" for rule, count in rules.most_common()),
         fix=f"{shown(first.file, folder)}:{first.line}: {first.fix or first.what}",
     )
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"

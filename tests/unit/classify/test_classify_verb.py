@@ -47,7 +47,7 @@ def test_the_table(tree: Step) -> None:
     assert any(line.startswith("test/test_two.py:1: this Python cannot parse it") for line in lines)
     assert lines[-1] == (
         "3 test classes (5 tests) in 2 files: 1 declared, 1 inherited, 1 unclassified (2 tests; they are skipped; "
-        "a class is proposed for 1); 1 files could not be read."
+        "a class is proposed for 1); 1 file could not be read."
     )
 
 
