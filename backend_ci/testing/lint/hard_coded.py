@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from backend_ci.testing.classify.devices import BACKENDS
 from backend_ci.testing.classify.facts import DeviceUse
 from backend_ci.testing.classify.report import classification_of
 from backend_ci.testing.classify.tree import Key, Tree
@@ -47,7 +48,8 @@ def hard_coded(tree: Tree, file: str) -> Iterator[Finding]:
     of_module = with_tests.pop() if len(with_tests) == 1 else ""
     for use in facts.uses:
         classification = classes.get(use.owner, of_module) or (of_module if not use.owner else "")
-        if use.kind in ("flag", "text") or use.device == classification.lower():
+        own = use.device in BACKENDS or use.device == classification.lower()
+        if own or use.kind in ("flag", "text"):
             continue
         if use.kind == "availability" and (use.device == "accelerator" or classification == "GENERIC"):
             continue  # the first asks for any; the second is upstream's own rule
