@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -137,6 +138,8 @@ def classify(tree: Path, cache: Path) -> tuple[float, dict[str, object]]:
     started = time.perf_counter()
     done = subprocess.run(
         ["sh", str(ROOT / "bin" / "crcr"), "classify", str(tree), "--format", "json", "--cache", str(cache)],
+        # The same Python as the bare parse: a version manager's wrapper would be measured twice over.
+        env={**os.environ, "CRCR_LAUNCHER_PYTHON": sys.executable},
         stdout=subprocess.PIPE,
         check=True,
     )

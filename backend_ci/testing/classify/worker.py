@@ -38,10 +38,20 @@ def read(path: str) -> tuple[str, FileFacts]:
 
 def content(path: str) -> bytes:
     """What is in a plain file; of one that is too large only enough to say so. Raises OSError."""
-    with open(path, "rb", buffering=0) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a plain file")
-        return file.read(MAX_BYTES + 1)
+        # One byte more than it has: a file that grows meanwhile is read to its new end.
+        parts = [os.read(handle, min(status.st_size, MAX_BYTES) + 1)]
+        room = MAX_BYTES + 1 - len(parts[0])
+        while room > 0 and len(parts[-1]) and not (len(parts) == 1 and len(parts[0]) == status.st_size):
+            parts.append(os.read(handle, room))
+            room -= len(parts[-1])
+        return b"".join(parts)
+    finally:
+        os.close(handle)
 
 
 if __name__ == "__main__":

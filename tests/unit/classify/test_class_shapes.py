@@ -110,6 +110,15 @@ def test_inheritance(tmp_path: Path, text: str, classification: str, how: str, t
     assert (row.classification, row.how, row.tests) == (classification, how, tests)
 
 
+def test_a_class_that_takes_its_own_name_again_inherits_from_the_first(tmp_path: Path) -> None:
+    text = (
+        "class TestA(TestCase):\n    hw_classification = HardwareClassification.XPU\n    def test_b(self): pass\n"
+        "class TestA(TestA):" + BODY
+    )
+    row = rows_of(tmp_path, {"test_a.py": text})["TestA"]
+    assert (row.classification, row.how, row.tests) == ("XPU", "inherited", 2)
+
+
 def test_the_declaring_class_is_named(tmp_path: Path) -> None:
     files = {**INHERITANCE, "test_a.py": "from common import Base\nclass TestA(Base):" + BODY}
     row = rows_of(tmp_path, files, "test_a.py")["TestA"]
