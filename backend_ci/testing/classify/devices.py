@@ -10,13 +10,16 @@ from typing import Any, Optional
 from backend_ci.testing.classify.facts import DeviceUse
 from backend_ci.testing.classify.names import Names, dotted
 
-ACCELERATORS = ("cuda", "xpu", "mps", "hpu", "mtia", "xla", "ipu", "privateuse1")
+UPSTREAM = ("cuda", "xpu", "mps", "hpu", "mtia", "xla", "ipu", "privateuse1")
+# Backends outside of PyTorch. Their own tests may name them; for a proposal they speak as loud as the others.
+BACKENDS = ("npu", "spyre", "rbln")
+ACCELERATORS = UPSTREAM + BACKENDS
 # `torch.<module>` of an accelerator; `accelerator` stands for whichever is there.
 _MODULES = frozenset(ACCELERATORS) | {"accelerator"}
 # Searched one by one: `bytes.find` is ten times as fast as one pattern with alternatives.
 _WORDS = (
     b"cuda", b"CUDA", b"xpu", b"XPU", b"hpu", b"HPU", b"mtia", b"MTIA", b"rivateuse1", b"PRIVATEUSE1", b"mps",
-    b"MPS", b"xla", b"ipu", b"is_available", b"GPU", b"gpu",
+    b"MPS", b"xla", b"ipu", b"is_available", b"GPU", b".npu", b'"npu', b"'npu", b"spyre", b"rbln", b"gpu",
 )  # fmt: skip
 _DEVICE_TEXT = re.compile(rf"({'|'.join(ACCELERATORS)})(:\d+)?")
 _FLAG = re.compile(r"(?:TEST|HAS|RUN|requires)_?\w*?(CUDA|XPU|MPS|HPU|cuda|xpu|mps|hpu)(?![a-z])\w*")
@@ -42,7 +45,7 @@ _COMPOUND = (
     *_DECORATED, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.ExceptHandler,
     *(getattr(ast, name) for name in ("Match", "match_case", "TryStar") if hasattr(ast, name)),
 )  # fmt: skip
-_MOVES = frozenset({"cuda", "xpu", "hpu", "mtia", "ipu"})
+_MOVES = frozenset({"cuda", "xpu", "hpu", "mtia", "ipu", *BACKENDS})
 _DEVICE_VARIABLES = frozenset({"device", "devices", "device_type", "DEVICE", "DEVICE_TYPE"})
 
 

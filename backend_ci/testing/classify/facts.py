@@ -106,7 +106,7 @@ def from_json(text: str) -> FileFacts:
         tuple(stars),
         tuple(_class(value) for value in classes),
         tuple(_call(value) for value in calls),
-        tuple(DeviceUse(*value) for value in uses),
+        tuple(map(DeviceUse._make, uses)),
         str(problem),
         int(line),
     )
@@ -120,9 +120,16 @@ def _class(value: Any) -> TestClass:
         tuple(bases),
         tuple(decorators),
         Tag(*tag) if tag is not None else None,
-        tuple(Test(test[0], test[1], test[2], tuple(test[3])) for test in tests),
+        tuple(map(_test, tests)),
         nested,
     )
+
+
+def _test(value: Any) -> Test:
+    if value[3]:
+        return Test(value[0], value[1], value[2], tuple(value[3]))
+    value[3] = ()
+    return Test._make(value)
 
 
 def _call(value: Any) -> Call:

@@ -73,6 +73,8 @@ def _plain(found: Evidence) -> tuple[str, str]:
         (device,) = devices
         return _OWN[device], f"not instantiated, and every test names {device}"
     shown = ", ".join(sorted(devices))
+    if len(naming) == len(tests) and devices.isdisjoint(_OWN):
+        return "", f"every test names {shown}, which has no classification of its own"
     if naming:
         return (
             "",

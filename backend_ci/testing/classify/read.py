@@ -35,23 +35,21 @@ def is_test_file(name: str) -> bool:
     return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
 
 
-def find_files(paths: Iterable[str], folder: Path) -> list[Path]:
+def find_files(paths: Iterable[str], folder: Path) -> list[str]:
     """The test files below the paths, absolute and sorted; a file that is named counts whatever its name.
 
     `@LIST` names a file that holds paths, one a line. Raises UsageError when a path is not there.
     Folders behind symbolic links are not entered, so that a link to a parent has no end.
     """
-    found: set[Path] = set()
+    found: set[str] = set()
     for given in _listed(paths, folder):
-        path = Path(os.path.abspath(folder / given))  # noqa: PTH100 - symbolic links keep their name
-        if path.is_dir():
-            found.update(_below(str(path)))
-        elif path.exists() or path.is_symlink():
+        path = os.path.abspath(folder / given)  # symbolic links keep their name
+        if os.path.isdir(path):
+            found.update(_below(path))
+        elif os.path.lexists(path):
             found.add(path)
         else:
-            raise UsageError(
-                "A path is not there.", seen=str(path), fix="name test files or folders that exist"
-            )
+            raise UsageError("A path is not there.", seen=path, fix="name test files or folders that exist")
     return sorted(found)
 
 
@@ -71,7 +69,7 @@ def _listed(paths: Iterable[str], folder: Path) -> Iterable[str]:
         yield from filter(None, (line.strip() for line in text.splitlines()))
 
 
-def _below(top: str) -> Iterable[Path]:
+def _below(top: str) -> Iterable[str]:
     todo = [top]
     while todo:
         try:
@@ -83,25 +81,29 @@ def _below(top: str) -> Iterable[Path]:
                 if not entry.name.startswith(".") and entry.name not in _LEFT_OUT:
                     todo.append(entry.path)
             elif is_test_file(entry.name):
-                yield Path(entry.path)
+                yield entry.path
 
 
-def instantiating_files(files: Sequence[Path]) -> list[Path]:
+def instantiating_files(files: Sequence[str]) -> list[str]:
     """Test files of the same repository that may instantiate a class of these: they name the module and the call.
 
     PyTorch keeps classes in one file and runs them from another (test/quantization). Only the first folder below
     the repository's root is searched, by the bytes of its files.
     """
     known = set(files)
-    tops: dict[Path, set[bytes]] = {}
-    for folder in {file.parent for file in files}:
-        root = repository_root(folder)
+    tops: dict[str, set[bytes]] = {}
+    roots: dict[str, Optional[str]] = {}
+    for file in files:
+        folder, name = os.path.split(file)
+        if folder not in roots:
+            roots[folder] = repository_root(folder)
+        root = roots[folder]
         if root is not None and root != folder:
-            stems = {os.fsencode(file.stem) for file in files if file.parent == folder}
-            tops.setdefault(root / folder.relative_to(root).parts[0], set()).update(stems)
+            top = os.path.join(root, os.path.relpath(folder, root).split(os.sep)[0])
+            tops.setdefault(top, set()).add(os.fsencode(os.path.splitext(name)[0]))
     found = []
     for top, stems in tops.items():
-        for path in _below(str(top)):
+        for path in _below(top):
             if path in known:
                 continue
             try:
@@ -122,10 +124,10 @@ class Reader:
         self._say = say
         self.parsed = 0
 
-    def read(self, paths: Sequence[Path]) -> dict[Path, FileFacts]:
+    def read(self, paths: Sequence[str]) -> dict[str, FileFacts]:
         """The facts of every path, from the cache where its content is known."""
-        found: dict[Path, FileFacts] = {}
-        unknown: list[Path] = []
+        found: dict[str, FileFacts] = {}
+        unknown: list[str] = []
         for path in paths:
             known = None if self._cache.empty else self._known(path)
             if known is None:
@@ -140,15 +142,15 @@ class Reader:
                     self._cache.put(key, text)
         return found
 
-    def _known(self, path: Path) -> Optional[FileFacts]:
+    def _known(self, path: str) -> Optional[FileFacts]:
         try:
             return self._cache.get(digest(content(path)))
         except OSError:
             return None
 
-    def _parse(self, paths: Sequence[Path]) -> dict[Path, tuple[str, str]]:
+    def _parse(self, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Read in processes of their own: `(digest, facts)`, or `(why not, "")`."""
-        results: dict[Path, tuple[str, str]] = {}
+        results: dict[str, tuple[str, str]] = {}
         shares = shares_by_size(paths, PROCESSES if len(paths) > PROCESSES else 1)
         threads = [
             threading.Thread(target=self._share, args=(share, results), daemon=True) for share in shares
@@ -164,14 +166,14 @@ class Reader:
                     next_word = time.monotonic() + _PROGRESS_SECONDS
         return results
 
-    def _share(self, share: Sequence[Path], results: dict[Path, tuple[str, str]]) -> None:
+    def _share(self, share: Sequence[str], results: dict[str, tuple[str, str]]) -> None:
         try:
             self._read_share(list(share), results)
         except OSError as error:
             for path in share:
                 results.setdefault(path, (f"no process could be started to read it: {error}", ""))
 
-    def _read_share(self, todo: list[Path], results: dict[Path, tuple[str, str]]) -> None:
+    def _read_share(self, todo: list[str], results: dict[str, tuple[str, str]]) -> None:
         """One process after another, until each path of the share has an answer."""
         while todo:
             with subprocess.Popen(
@@ -197,11 +199,11 @@ class Reader:
             todo = todo[done + 1 :]
 
 
-def _feed(process: subprocess.Popen[bytes], paths: Sequence[Path]) -> None:
+def _feed(process: subprocess.Popen[bytes], paths: Sequence[str]) -> None:
     assert process.stdin is not None
     try:
         for path in paths:
-            process.stdin.write(json.dumps(str(path)).encode() + b"\n")
+            process.stdin.write(json.dumps(path).encode() + b"\n")
         process.stdin.close()
     except (BrokenPipeError, OSError):
         pass  # it died; the answers say at which file
@@ -211,10 +213,10 @@ def _ending(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def shares_by_size(paths: Sequence[Path], count: int) -> list[list[Path]]:
+def shares_by_size(paths: Sequence[str], count: int) -> list[list[str]]:
     """The paths in shares of about the same size: the largest first, each to the share that has least."""
     sized = sorted(((_size(path), path) for path in paths), reverse=True)
-    shares: list[list[Path]] = [[] for _ in range(count)]
+    shares: list[list[str]] = [[] for _ in range(count)]
     sums = [0] * count
     for size, path in sized:
         at = sums.index(min(sums))
@@ -223,8 +225,8 @@ def shares_by_size(paths: Sequence[Path], count: int) -> list[list[Path]]:
     return [share for share in shares if share]
 
 
-def _size(path: Path) -> int:
+def _size(path: str) -> int:
     try:
-        return path.stat().st_size
+        return os.stat(path).st_size
     except OSError:
         return 0

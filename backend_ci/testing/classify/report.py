@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Optional
 
 from backend_ci.testing.classify.facts import Tag, Test, TestClass
@@ -25,7 +24,7 @@ class Row:
     `runs` is false for a mixin: no runner collects it by itself.
     """
 
-    file: Path
+    file: str
     line: int
     name: str
     classification: str
@@ -44,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Problem:
-    file: Path
+    file: str
     line: int
     what: str
 
@@ -152,10 +151,8 @@ def _is_collected(cls: TestClass, order: list[Key], unknown: list[str], tree: Tr
 
 
 def _evidence(tree: Tree, key: Key, tests: tuple[Test, ...]) -> Evidence:
-    name = tree.cls(key).name
     made = tree.instantiations.get(key, [])
     named: dict[str, set[str]] = {}
-    for use in tree.facts[key.file].uses:
-        if use.owner == name:
-            named.setdefault(use.method, set()).add(use.device)
+    for use in tree.uses_of(key):
+        named.setdefault(use.method, set()).add(use.device)
     return Evidence(bool(made), made[0].call.only_for if made else None, tests, named)

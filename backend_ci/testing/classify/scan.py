@@ -65,6 +65,7 @@ class _Scan:
             self._bind(statement)
         classes: list[TestClass] = []
         calls: list[Call] = []
+        later: dict[str, Tag] = {}
         for statement, nested in statements:
             if isinstance(statement, ast.ClassDef):
                 classes.append(self._class(statement, nested))
@@ -75,7 +76,8 @@ class _Scan:
             elif isinstance(statement, ast.For):
                 calls.extend(self._loop(statement))
             elif isinstance(statement, ast.Assign):
-                classes = self._tagged_later(statement, classes)
+                later.update(self._tagged_later(statement))
+        classes = [one._replace(tag=later[one.name]) if one.name in later else one for one in classes]
         return FileFacts(
             self.names.imports,
             tuple(self.names.stars),
@@ -132,7 +134,7 @@ class _Scan:
                 found.append(self.names.resolve(name))
         return tuple(found)
 
-    def _tagged_later(self, statement: ast.Assign, classes: list[TestClass]) -> list[TestClass]:
+    def _tagged_later(self, statement: ast.Assign) -> Iterator[tuple[str, Tag]]:
         """`TestA.hw_classification = …` after the class."""
         for target in statement.targets:
             if (
@@ -140,9 +142,7 @@ class _Scan:
                 and target.attr == TAG
                 and isinstance(target.value, ast.Name)
             ):
-                tag = tag_value(statement.value, self.names)
-                classes = [one._replace(tag=tag) if one.name == target.value.id else one for one in classes]
-        return classes
+                yield target.value.id, tag_value(statement.value, self.names)
 
     def _call(self, node: ast.Call, nested: bool, function: str = "", parameter: int = -1) -> Iterator[Call]:
         name = dotted(node.func)

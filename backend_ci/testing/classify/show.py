@@ -16,10 +16,9 @@ JSON_VERSION = 1
 _POLICY = {"run": "they run", "skip": "they are skipped", "fail": "which is an error"}
 
 
-def shown(path: Path, folder: Path) -> str:
+def shown(path: str, folder: Path) -> str:
     """A path as a person would write it here."""
-    relative = os.path.relpath(path, folder)
-    return (str(path) if relative.startswith("..") else relative).replace(os.sep, "/")
+    return path.removeprefix(f"{folder}{os.sep}").replace(os.sep, "/")
 
 
 def verdict(report: Report, policy: str) -> str:
@@ -28,16 +27,21 @@ def verdict(report: Report, policy: str) -> str:
     running = [row for row in report.rows if row.runs]
     unclassified = report.unclassified()
     text = (
-        f"{len(running):,} test classes ({sum(row.tests for row in running):,} tests) in {report.files:,} files: "
+        f"{plural(len(running), 'test class', 'test classes')} ({plural(sum(row.tests for row in running), 'test')}) "
+        f"in {plural(report.files, 'file')}: "
         f"{counts['declared']:,} declared, {counts['inherited']:,} inherited, {len(unclassified):,} unclassified"
     )
     if unclassified:
         proposed = sum(1 for row in unclassified if row.proposed)
         tests = sum(row.tests for row in unclassified)
-        text += f" ({tests:,} tests; {_POLICY[policy]}; a class is proposed for {proposed:,})"
+        text += f" ({plural(tests, 'test')}; {_POLICY[policy]}; a class is proposed for {proposed:,})"
     if report.problems:
-        text += f"; {len(report.problems):,} files could not be read"
+        text += f"; {plural(len(report.problems), 'file')} could not be read"
     return text + "."
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def hardware(row: Row) -> str:
@@ -99,7 +103,7 @@ def markdown(report: Report, folder: Path, policy: str) -> Iterable[str]:
 
 def as_json(report: Report, folder: Path, policy: str) -> str:
     """The whole report as one JSON value; docs/classify.md names its members."""
-    value: dict[str, Any] = {
+    head = {
         "version": JSON_VERSION,
         "folder": str(folder),
         "unclassified_policy": policy,
@@ -108,17 +112,18 @@ def as_json(report: Report, folder: Path, policy: str) -> str:
             **dict.fromkeys(("declared", "inherited", "unclassified", "unreadable"), 0),
             **report.count(),
         },
-        "classes": [_json_row(row, folder) for row in report.rows],
-        "problems": [
-            {"file": shown(one.file, folder), "line": one.line, "what": one.what} for one in report.problems
-        ],
     }
-    return safe_json(value, indent=1)
+    problems = [
+        {"file": shown(one.file, folder), "line": one.line, "what": one.what} for one in report.problems
+    ]
+    classes = ",\n  ".join(safe_json(_json_row(row, folder)) for row in report.rows)
+    # A class a line: a person can read it, and `json` is quick only without indentation.
+    return f'{safe_json(head)[:-1]},\n "problems": {safe_json(problems)},\n "classes": [\n  {classes}\n ]}}'
 
 
-def safe_json(value: Any, indent: Optional[int] = None) -> str:
+def safe_json(value: Any) -> str:
     """JSON that a runner cannot take for a command: `##[` inside a string is written with an escape."""
-    return json.dumps(value, indent=indent).replace("##[", "\\u0023#[")
+    return json.dumps(value).replace("##[", "\\u0023#[")
 
 
 def _json_row(row: Row, folder: Path) -> dict[str, Any]:
@@ -154,7 +159,7 @@ def _devices(value: tuple[str, ...]) -> str:
 def _owner(row: Row, folder: Path, place: Optional[str] = None) -> str:
     place = row.declared_by if place is None else place
     file, mark, rest = place.rpartition("::" if "::" in place else ":")
-    return f"{shown(Path(file), folder)}{mark}{rest}" if file else place
+    return f"{shown(file, folder)}{mark}{rest}" if file else place
 
 
 def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:

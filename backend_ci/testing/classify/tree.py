@@ -6,14 +6,15 @@ way the tests find them, by the folder of the importing file and the folders abo
 
 from __future__ import annotations
 
+import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple, Optional
 
-from backend_ci.testing.classify.facts import Call, FileFacts, TestClass
+from backend_ci.testing.classify.facts import Call, DeviceUse, FileFacts, TestClass
 from backend_ci.testing.classify.scan import INSTANTIATE
 
-Read = Callable[[Sequence[Path]], Mapping[Path, FileFacts]]
+Read = Callable[[Sequence[str]], Mapping[str, FileFacts]]
 _MAX_HOPS = 8  # of re-exports
 _MAX_ROUNDS = 6  # of files that are only needed for others
 _MAX_FOLDERS = 32
@@ -23,42 +24,68 @@ _MAX_DEPTH = 100  # of inheritance
 class Key(NamedTuple):
     """A class of the tree: its file, and its place among the file's classes."""
 
-    file: Path
+    file: str
     place: int
 
 
 class Instantiation(NamedTuple):
     """A call that makes device variants of a class."""
 
-    file: Path
+    file: str
     call: Call
 
 
 class Tree:
     """All files that matter, linked. `files` are the ones asked for; `others` may say something about them."""
 
-    def __init__(self, files: Sequence[Path], read: Read, others: Iterable[Path] = ()) -> None:
+    def __init__(self, files: Sequence[str], read: Read, others: Iterable[str] = ()) -> None:
         self.files = tuple(files)
-        self._modules: dict[tuple[Path, str], Optional[Path]] = {}
-        self._roots: dict[Path, Path] = {}
+        self._modules: dict[tuple[str, str], Optional[str]] = {}
+        self._places: dict[str, Optional[str]] = {}
+        self._roots: dict[str, str] = {}
+        self._uses: dict[str, dict[str, list[DeviceUse]]] = {}
+        self._imported: dict[tuple[str, str], Optional[Key]] = {}
         self._orders: dict[Key, tuple[list[Key], list[str]]] = {}
-        wanted = {*self.files, *others}
-        self.facts: dict[Path, FileFacts] = dict(read(sorted(wanted)))
-        for _ in range(_MAX_ROUNDS):
-            wanted = self._needed(wanted) - self.facts.keys()
-            if not wanted:
-                break
-            self.facts.update(read(sorted(wanted)))
-        self._by_name = {file: _by_name(facts) for file, facts in self.facts.items()}
+        self._missing: set[str] = set()
+        self.facts: dict[str, FileFacts] = {}
         self.instantiations: dict[Key, list[Instantiation]] = {}
         # Files in which something that is not a class by name is instantiated, with the line.
-        self.dynamic: dict[Path, int] = {}
+        self.dynamic: dict[str, int] = {}
+        wanted = {*self.files, *others}
+        for _ in range(_MAX_ROUNDS):
+            self.facts.update(read(sorted(wanted)))
+            self._link()
+            wanted = self._missing - self.facts.keys()
+            if not wanted:
+                break
+
+    def _link(self) -> None:
+        """Resolve everything with the files at hand; the ones that it lacked are then in `_missing`."""
+        for forgotten in (self._imported, self._orders, self.instantiations, self.dynamic):
+            forgotten.clear()
+        self._missing.clear()
+        self._by_name = {file: _by_name(facts) for file, facts in self.facts.items()}
         self._find_instantiations()
+        for file in self.files:
+            for place in range(len(self.facts[file].classes)):
+                for key in self.order(Key(file, place))[0]:
+                    tag = self.cls(key).tag
+                    if tag is not None and tag.kind == "of":
+                        self.find(key.file, tag.value, key.place)
 
     def cls(self, key: Key) -> TestClass:
         return self.facts[key.file].classes[key.place]
 
-    def find(self, file: Path, names: str, before: Optional[int] = None) -> Optional[Key]:
+    def uses_of(self, key: Key) -> Sequence[DeviceUse]:
+        """Where the class names an accelerator."""
+        owners = self._uses.get(key.file)
+        if owners is None:
+            self._uses[key.file] = owners = {}
+            for use in self.facts[key.file].uses:
+                owners.setdefault(use.owner, []).append(use)
+        return owners.get(self.cls(key).name, ())
+
+    def find(self, file: str, names: str, before: Optional[int] = None) -> Optional[Key]:
         """The class that a name means in a file. `before`: as a base of the class at that place."""
         for name in names.split("|"):
             key = self._find(file, name, before, _MAX_HOPS)
@@ -75,7 +102,7 @@ class Tree:
             self._orders[key] = known = ([key], [])  # a class that is its own base ends here
             bases: list[Key] = []
             unknown: list[str] = []
-            for name in self.cls(key).bases:
+            for name in self.cls(key).bases[:_MAX_DEPTH]:
                 base = self.find(key.file, name, key.place)
                 if base is None or base == key:
                     unknown.append(name)
@@ -84,19 +111,23 @@ class Tree:
             orders = [self.order(base, depth + 1) for base in bases]
             for _, others in orders:
                 unknown.extend(other for other in others if other not in unknown)
-            merged = _merge([list(order) for order, _ in orders] + [bases])
+            # Longer chains than anybody writes are cut, so that a made-up one costs no minutes.
+            merged = _merge([order[:_MAX_DEPTH] for order, _ in orders] + [bases])[:_MAX_DEPTH]
             self._orders[key] = known = ([key, *(one for one in merged if one != key)], unknown)
         return known
 
-    def _find(self, file: Path, name: str, before: Optional[int], hops: int) -> Optional[Key]:
+    def _find(self, file: str, name: str, before: Optional[int], hops: int) -> Optional[Key]:
         facts = self.facts.get(file)
+        if facts is None:
+            self._missing.add(file)
         if facts is None or hops == 0 or not name:
             return None
         places = self._by_name[file].get(name)
         if places:
-            earlier = [place for place in places if before is None or place < before]
-            if earlier or before not in places:
-                return Key(file, (earlier or places)[-1])
+            # Of several classes of that name: the one above the class whose base it is, else the last.
+            earlier = len(places) if before is None else bisect_left(places, before)
+            if earlier or places != [before]:
+                return Key(file, places[earlier - 1])
         head, _, rest = name.partition(".")
         bound = facts.imports.get(head)
         if bound is not None and bound != head:
@@ -113,8 +144,16 @@ class Tree:
                     break
         return key
 
-    def _find_imported(self, file: Path, name: str, hops: int) -> Optional[Key]:
-        """A name with its module written out: the module may be any prefix of it."""
+    def _find_imported(self, file: str, name: str, hops: int) -> Optional[Key]:
+        """A name with its module written out. Files of one folder mean the same by it."""
+        place = (file[: file.rfind(os.sep)], name)
+        if place not in self._imported:
+            self._imported[place] = None  # an import in a circle ends here
+            self._imported[place] = self._search_imported(file, name, hops)
+        return self._imported[place]
+
+    def _search_imported(self, file: str, name: str, hops: int) -> Optional[Key]:
+        """The module may be any prefix of the name."""
         module, _, rest = name.rpartition(".")
         while module.strip("."):
             target = self._module(file, module)
@@ -128,75 +167,47 @@ class Tree:
             return self._find(target, plain, None, hops - 1) if target else None
         return None
 
-    def _module(self, file: Path, name: str) -> Optional[Path]:
+    def _module(self, file: str, name: str) -> Optional[str]:
         """The file of a module as the importing file would find it; None when it is not in the tree."""
-        place = (file.parent, name)
+        place = (file[: file.rfind(os.sep)], name)
         if place not in self._modules:
             self._modules[place] = self._search(file, name)
         return self._modules[place]
 
-    def _search(self, file: Path, name: str) -> Optional[Path]:
+    def _search(self, file: str, name: str) -> Optional[str]:
         plain = name.lstrip(".")
-        level = len(name) - len(plain)
-        parts = plain.split(".") if plain else []
-        if level:
-            above = file.parents
-            return self._file(above[level - 1], parts) if level <= len(above) else None
-        for folder in self._folders(file):
-            found = self._file(folder, parts)
+        folder = os.path.dirname(file)
+        path = plain.replace(".", os.sep)
+        if plain != name:
+            for _ in range(min(len(name) - len(plain), _MAX_FOLDERS) - 1):
+                folder = os.path.dirname(folder)
+            return self._file(folder, path)
+        root = self._root(folder)
+        for _ in range(_MAX_FOLDERS):
+            found = self._file(folder, path)
             if found is not None and found != file:
                 return found
-        return None
-
-    def _file(self, folder: Path, parts: Sequence[str]) -> Optional[Path]:
-        place = folder.joinpath(*parts)
-        candidates = [place / "__init__.py"]
-        if parts:
-            candidates.insert(0, place.with_name(place.name + ".py"))
-        for candidate in candidates:
-            if candidate in self.facts or candidate.is_file():
-                return candidate
-        return None
-
-    def _folders(self, file: Path) -> Iterable[Path]:
-        root = self._root(file.parent)
-        for folder in list(file.parents)[:_MAX_FOLDERS]:
-            yield folder
             if folder == root:
-                return
+                return None
+            folder = os.path.dirname(folder)
+        return None
 
-    def _root(self, folder: Path) -> Path:
+    def _file(self, folder: str, path: str) -> Optional[str]:
+        """The module of a folder; each place is looked at once."""
+        place = os.path.join(folder, path) if path else folder
+        if place not in self._places:
+            package = os.path.join(place, "__init__.py")
+            candidates = [f"{place}.py", package] if path else [package]
+            self._places[place] = next(
+                (one for one in candidates if one in self.facts or os.path.isfile(one)), None
+            )
+        return self._places[place]
+
+    def _root(self, folder: str) -> str:
         """The repository's root; without one the folder itself, so that no stranger's folder is read."""
         if folder not in self._roots:
             self._roots[folder] = repository_root(folder) or folder
         return self._roots[folder]
-
-    def _needed(self, files: Iterable[Path]) -> set[Path]:
-        """The modules that base classes, tags and instantiations of these files come from."""
-        needed: set[Path] = set()
-        for file in files:
-            facts = self.facts[file]
-            names: set[str] = set()
-            for cls in facts.classes:
-                names.update(cls.bases)
-                if cls.tag is not None and cls.tag.kind == "of":
-                    names.add(cls.tag.value)
-            for call in facts.calls:
-                if call.name != INSTANTIATE and not call.name.endswith("." + INSTANTIATE):
-                    names.update([call.name] if "instantiate" in call.name else [])
-                names.add(call.target)
-            names.update(facts.imports[name] for name in list(names) if name in facts.imports)
-            for name in {one for many in names for one in many.split("|")}:
-                module = name.rpartition(".")[0]
-                while module.strip("."):
-                    found = self._module(file, module)
-                    if found is not None:
-                        needed.add(found)
-                        break
-                    module = module.rpartition(".")[0]
-            if facts.classes:
-                needed.update(filter(None, (self._module(file, module) for module in facts.stars)))
-        return needed
 
     def _find_instantiations(self) -> None:
         for file, facts in self.facts.items():
@@ -211,18 +222,20 @@ class Tree:
                         own = wrapper._replace(line=call.line, nested=call.nested)
                         self._instantiated(file, call.arguments[wrapper.parameter], own)
 
-    def _instantiated(self, file: Path, target: str, call: Call) -> None:
+    def _instantiated(self, file: str, target: str, call: Call) -> None:
         key = self.find(file, target) if target else None
         if key is not None:
             self.instantiations.setdefault(key, []).append(Instantiation(file, call))
         elif not target or (target not in self.facts[file].imports and "." not in target):
             self.dynamic.setdefault(file, call.line)
 
-    def _wrappers(self, file: Path, names: str) -> list[Call]:
+    def _wrappers(self, file: str, names: str) -> list[Call]:
         """The instantiating calls inside the function that a name means."""
         for name in names.split("|"):
             module, _, function = name.rpartition(".")
             place = self._module(file, module) if module else file
+            if place is not None and place not in self.facts and "instantiate" in function:
+                self._missing.add(place)
             calls = self.facts[place].calls if place in self.facts else ()
             found = [call for call in calls if call.function == function and is_instantiation(call.name)]
             if found:
@@ -230,8 +243,14 @@ class Tree:
         return []
 
 
-def repository_root(folder: Path) -> Optional[Path]:
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+def repository_root(folder: str) -> Optional[str]:
+    """The nearest folder at or above this one that git calls its own."""
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
 
 
 def is_instantiation(names: str) -> bool:

@@ -12,7 +12,6 @@ import os
 import stat
 import sys
 import warnings
-from pathlib import Path
 
 from backend_ci.testing.classify.cache import digest
 from backend_ci.testing.classify.facts import FileFacts, to_json, unreadable
@@ -23,12 +22,12 @@ def main() -> None:
     warnings.simplefilter("ignore")  # of the sources, such as an invalid escape
     gc.disable()  # a syntax tree has no cycles; collecting costs a quarter of the parsing
     for line in sys.stdin:
-        key, facts = read(Path(json.loads(line)))
+        key, facts = read(json.loads(line))
         sys.stdout.write(f"{key}\t{to_json(facts)}\n")
         sys.stdout.flush()
 
 
-def read(path: Path) -> tuple[str, FileFacts]:
+def read(path: str) -> tuple[str, FileFacts]:
     """The digest of a file's content, and its facts."""
     try:
         source = content(path)
@@ -37,12 +36,22 @@ def read(path: Path) -> tuple[str, FileFacts]:
     return digest(source), scan(source)
 
 
-def content(path: Path) -> bytes:
+def content(path: str) -> bytes:
     """What is in a plain file; of one that is too large only enough to say so. Raises OSError."""
-    with path.open("rb", buffering=0) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a plain file")
-        return file.read(MAX_BYTES + 1)
+        # One byte more than it has: a file that grows meanwhile is read to its new end.
+        parts = [os.read(handle, min(status.st_size, MAX_BYTES) + 1)]
+        room = MAX_BYTES + 1 - len(parts[0])
+        while room > 0 and len(parts[-1]) and not (len(parts) == 1 and len(parts[0]) == status.st_size):
+            parts.append(os.read(handle, room))
+            room -= len(parts[-1])
+        return b"".join(parts)
+    finally:
+        os.close(handle)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 ERROR, WARNING = "error", "warning"
 
@@ -12,7 +11,7 @@ ERROR, WARNING = "error", "warning"
 class Finding:
     """`rule` is the name in brackets that upstream's linter uses; lines and columns count from 1, 0 is unknown."""
 
-    file: Path
+    file: str
     line: int
     column: int
     severity: str

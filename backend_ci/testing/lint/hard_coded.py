@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from backend_ci.testing.classify.devices import BACKENDS
 from backend_ci.testing.classify.facts import DeviceUse
 from backend_ci.testing.classify.report import classification_of
 from backend_ci.testing.classify.tree import Key, Tree
@@ -35,7 +35,7 @@ _ONLY = {"onlyCUDA": "cuda", "onlyXPU": "xpu", "onlyMPS": "mps", "onlyHPU": "hpu
 _DEVICE = "the test's parameter `device`, or torch.accelerator.current_accelerator()"
 
 
-def hard_coded(tree: Tree, file: Path) -> Iterator[Finding]:
+def hard_coded(tree: Tree, file: str) -> Iterator[Finding]:
     """Places that name an accelerator, where the class is not for exactly that one.
 
     Outside of classes a device is left alone in a file all of whose classes are for it.
@@ -48,7 +48,8 @@ def hard_coded(tree: Tree, file: Path) -> Iterator[Finding]:
     of_module = with_tests.pop() if len(with_tests) == 1 else ""
     for use in facts.uses:
         classification = classes.get(use.owner, of_module) or (of_module if not use.owner else "")
-        if use.kind in ("flag", "text") or use.device == classification.lower():
+        own = use.device in BACKENDS or use.device == classification.lower()
+        if own or use.kind in ("flag", "text"):
             continue
         if use.kind == "availability" and (use.device == "accelerator" or classification == "GENERIC"):
             continue  # the first asks for any; the second is upstream's own rule

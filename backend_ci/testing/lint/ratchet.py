@@ -60,7 +60,7 @@ class RatchetFile:
         self.listed = _read(path)
         self.before = self._before(base) if top.ok else None
 
-    def entry(self, file: Path) -> str:
+    def entry(self, file: str) -> str:
         """How a file is written in the list: from the repository's root, with forward slashes."""
         return Path(os.path.relpath(os.path.realpath(file), os.path.realpath(self.root))).as_posix()
 

@@ -7,9 +7,9 @@ Both are here. What upstream reports wrongly is not: docs/lint.md lists the diff
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Optional
 
 from backend_ci.testing.classify.facts import UNREADABLE, TestClass
@@ -46,7 +46,7 @@ class Subject:
         """A loop over what is not known may instantiate any class of its file."""
         return self.key.file in self.tree.dynamic
 
-    def finding(self, rule: str, what: str, fix: str, line: int = 0, file: Optional[Path] = None) -> Finding:
+    def finding(self, rule: str, what: str, fix: str, line: int = 0, file: Optional[str] = None) -> Finding:
         return Finding(
             file or self.key.file, line or self.cls.line, 0, ERROR, rule, f"{self.classification} {what}", fix
         )
@@ -55,7 +55,7 @@ class Subject:
 Rule = Callable[[Subject], Iterator[Finding]]
 
 
-def class_findings(tree: Tree, file: Path, linter: str) -> Iterator[Finding]:
+def class_findings(tree: Tree, file: str, linter: str) -> Iterator[Finding]:
     """What the rules say of one file's classes that have tests of their own."""
     facts = tree.facts[file]
     if facts.problem:
@@ -74,7 +74,7 @@ def class_findings(tree: Tree, file: Path, linter: str) -> Iterator[Finding]:
             yield from rule(Subject(tree, key, cls, classification))
 
 
-def _undeclared(tree: Tree, file: Path, cls: TestClass, how: str, source: Optional[Key]) -> Finding:
+def _undeclared(tree: Tree, file: str, cls: TestClass, how: str, source: Optional[Key]) -> Finding:
     tag = tree.cls(source).tag if source else None
     line = tag.line if tag and source and source.file == file and tree.cls(source) == cls else cls.line
     if how == "unreadable":
@@ -85,7 +85,7 @@ def _undeclared(tree: Tree, file: Path, cls: TestClass, how: str, source: Option
     return Finding(file, line, 0, ERROR, "hw_classification", what, _DECLARE)
 
 
-def _duplicates(tree: Tree, file: Path) -> Iterator[Finding]:
+def _duplicates(tree: Tree, file: str) -> Iterator[Finding]:
     """A second definition hides the first. In branches of an `if` or `try` only one of them is made."""
     seen: dict[str, int] = {}
     for cls in tree.facts[file].classes:
@@ -128,7 +128,7 @@ def _not_instantiated(subject: Subject) -> Iterator[Finding]:
     for made in subject.made[:1]:
         yield subject.finding(
             "instantiation",
-            f"class {subject.cls.name} is instantiated for devices ({made.file.name}:{made.call.line})",
+            f"class {subject.cls.name} is instantiated for devices ({made.file.rpartition(os.sep)[2]}:{made.call.line})",
             "remove the call, or declare the class ACCELERATOR",
         )
 
@@ -156,8 +156,8 @@ def _no_device(subject: Subject) -> Iterator[Finding]:
 
 
 def _no_availability(subject: Subject) -> Iterator[Finding]:
-    for use in subject.tree.facts[subject.key.file].uses:
-        if use.kind == "availability" and use.owner == subject.cls.name:
+    for use in subject.tree.uses_of(subject.key):
+        if use.kind == "availability":
             place = f"{subject.cls.name}.{use.method}" if use.method else subject.cls.name
             yield subject.finding(
                 "accelerator_availability",

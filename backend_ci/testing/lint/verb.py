@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from backend_ci.testing.classify.show import shown
+from backend_ci.testing.classify.show import plural, shown
 from backend_ci.testing.classify.tree import Tree
 from backend_ci.testing.classify.verb import SourceOptions, read_tree
 from backend_ci.testing.lint.finding import ERROR, Finding
@@ -61,7 +62,7 @@ def run(options: LintOptions, context: RunContext, commands: Commands) -> None:
     if options.update and options.ratchet is None:
         raise UsageError("There is no list to update.", seen="--update", fix="add --ratchet FILE")
     tree = read_tree(options, context, commands, elsewhere=True)
-    files = [file for file in tree.files if not any(part in file.as_posix() for part in _LEFT_OUT)]
+    files = [file for file in tree.files if not any(part in file.replace(os.sep, "/") for part in _LEFT_OUT)]
     findings = [finding for file in files for finding in find(tree, file, options)]
     if options.ratchet is not None:
         ratchet = RatchetFile(context.workspace / options.ratchet, options.ratchet_base, context.environment)
@@ -76,10 +77,10 @@ def run(options: LintOptions, context: RunContext, commands: Commands) -> None:
         show_text(findings, folder, commands)
     if findings and not options.exit_zero:
         raise _failure(findings, folder)
-    commands.line(f"{_plural(len(files), 'file')} checked: {_plural(len(findings), 'finding')}.")
+    commands.line(f"{plural(len(files), 'file')} checked: {plural(len(findings), 'finding')}.")
 
 
-def find(tree: Tree, file: Path, options: LintOptions) -> list[Finding]:
+def find(tree: Tree, file: str, options: LintOptions) -> list[Finding]:
     """Everything that is wrong with one file."""
     found = list(class_findings(tree, file, options.linter))
     if options.hard_coded_devices:
@@ -88,7 +89,7 @@ def find(tree: Tree, file: Path, options: LintOptions) -> list[Finding]:
 
 
 def _with_ratchet(
-    ratchet: RatchetFile, files: Sequence[Path], findings: Sequence[Finding], update: bool, commands: Commands
+    ratchet: RatchetFile, files: Sequence[str], findings: Sequence[Finding], update: bool, commands: Commands
 ) -> list[Finding]:
     """The findings of files that are not excepted, and what is wrong with the list itself."""
     entries = {file: ratchet.entry(file) for file in {*files, *(finding.file for finding in findings)}}
@@ -104,15 +105,13 @@ def _with_ratchet(
         if ratchet.before is None:  # the first list: it may hold everything that is wrong today
             listed = tuple(sorted(dirty))
             ratchet.write(listed)
-            commands.line(f"The list is made: {_plural(len(listed), 'file')}.")
+            commands.line(f"The list is made: {plural(len(listed), 'file')}.")
         listed = listed or ()
     judgement = judge(listed, ratchet.before, {entries[file] for file in files}, dirty, ratchet.gone())
     if update:
         if set(judgement.left) != set(listed):
             ratchet.write(judgement.left)
-            commands.line(
-                f"Taken out of the list: {_plural(len(set(listed) - set(judgement.left)), 'file')}."
-            )
+            commands.line(f"Taken out of the list: {plural(len(set(listed) - set(judgement.left)), 'file')}.")
         return [finding for finding in findings if entries[finding.file] not in judgement.left]
     kept = [finding for finding in findings if entries[finding.file] not in listed]
     return kept + list(_of_list(ratchet.path, judgement))
@@ -121,7 +120,13 @@ def _with_ratchet(
 def _of_list(path: Path, judgement: Judgement) -> list[Finding]:
     return [
         Finding(
-            path, 0, 0, ERROR, "ratchet", f"{entry} {why}", "remove it from the list: crcr lint … --update"
+            str(path),
+            0,
+            0,
+            ERROR,
+            "ratchet",
+            f"{entry} {why}",
+            "remove it from the list: crcr lint … --update",
         )
         for reason, why in _MUST_GO.items()
         for entry in getattr(judgement, reason)
@@ -133,11 +138,7 @@ def _failure(findings: Sequence[Finding], folder: Path) -> LintFindings:
     files = len({finding.file for finding in findings})
     first = findings[0]
     return LintFindings(
-        f"{_plural(len(findings), 'finding')} in {_plural(files, 'file')}.",
+        f"{plural(len(findings), 'finding')} in {plural(files, 'file')}.",
         seen=", ".join(f"{count:,} {rule}" for rule, count in rules.most_common()),
         fix=f"{shown(first.file, folder)}:{first.line}: {first.fix or first.what}",
     )
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"

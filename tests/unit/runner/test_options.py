@@ -99,6 +99,32 @@ def test_a_missing_option_is_named_as_input_argument_and_variable() -> None:
     assert "What it is for" in caught.value.fix
 
 
+@dataclass(frozen=True)
+class ShellSample:
+    places: tuple[str, ...] = option("", default=(), positional=True)
+    quick: bool = option("", default=False, flag=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "expected"),
+    [
+        ([], {}, ShellSample()),
+        (["a b", "c,d"], {}, ShellSample(("a b", "c,d"))),
+        (["--quick", "a"], {}, ShellSample(("a",), quick=True)),  # the flag does not eat the place
+        (["a", "--quick", "b"], {}, ShellSample(("a", "b"), quick=True)),
+        ([], {"CRCR_PLACES": "a\nb", "CRCR_QUICK": "true"}, ShellSample(("a", "b"), quick=True)),
+        (["a"], {"CRCR_PLACES": "b", "CRCR_QUICK": "false"}, ShellSample(("a",))),
+    ],
+)
+def test_positional_options_and_flags(
+    arguments: list[str], environment: dict[str, str], expected: ShellSample
+) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, (ShellSample,))
+    given = vars(parser.parse_intermixed_args(arguments))
+    assert read_options(ShellSample, given, environment) == expected
+
+
 def test_an_option_that_several_classes_share_is_added_once() -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser, (Sample, Sample))
