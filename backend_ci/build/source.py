@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from backend_ci.build.environment import RunEnvironment, describe_wheel, new_environment, the_wheel
+from backend_ci.build.environment import (
+    RunEnvironment,
+    describe_wheel,
+    give_pip,
+    new_environment,
+    the_wheel,
+)
 from backend_ci.build.parallel import compile_jobs, job_variables, read_machine
 from relay_client.documents.manifest import Manifest, Recipe
 from relay_client.errors import BuildError, OutOfMemory, UsageError
@@ -43,7 +49,11 @@ def build_environment(environment: RunEnvironment, source: SourceBuild) -> RunEn
     Made anew each time, at the same place: its path is part of what a compiler cache knows a file by.
     """
     made = new_environment(environment, environment.folder / "build-environment")
-    made.pip("install", *_requires(made, source.checkout), *source.requirements)
+    wanted = [*_requires(made, source.checkout), *source.requirements]
+    if wanted:
+        made.pip("install", *wanted)
+    if source.command:
+        give_pip(made)
     return made
 
 

@@ -2,107 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
-from installed_torch import SmallTorch
-from small_torch import TORCH_FILES, make_wheel, torch_wheel
+from build_job import Job
+from small_torch import make_wheel, torch_wheel
 
 from backend_ci.build import backend as backend_verb
 from backend_ci.build import pytorch
-from backend_ci.build.environment import describe_wheel
-from crcr.cli import main
-from relay_client.documents.build import Build, Torch
+from relay_client.documents.build import Build
 from relay_client.documents.checkout import Checkout
-from relay_client.documents.document import load, save
-
-# A build backend in the repository itself (PEP 517, `backend-path`): no package is needed to build with it.
-BUILDER = """
-import os, pathlib, sys
-sys.path.insert(0, {helpers!r})
-from small_torch import make_wheel
-
-def build_wheel(folder, config_settings=None, metadata_directory=None):
-    import torch
-    seen = "GIT = " + repr(torch.version.git_version) + "\\nAUTOLOAD = " + repr(os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"])
-    return make_wheel(pathlib.Path(folder), "torch_small", "1.0", {{"torch_small.py": seen}}).name
-"""
-PYPROJECT = """
-[build-system]
-requires = []
-build-backend = "builder"
-backend-path = ["."]
-[project]
-name = "torch-small"
-version = "1.0"
-"""
-
-
-class Job:
-    """A run folder with a checkout in it, and an interpreter that outlives the run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.run_dir, self.wheels, self.workspace = folder / "run", folder / "wheels", folder / "workspace"
-        for path in (self.workspace, self.run_dir, self.wheels):
-            path.mkdir()
-        place = folder / "image"
-        # Quick to make: it borrows pip from the Python it is made of.
-        command = [sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", str(place)]
-        subprocess.run(command, check=True, timeout=60)
-        self.python = place / "bin" / "python"
-        self.torch = SmallTorch(folder)
-        files = {name: text.encode() for name, text in TORCH_FILES.items()}
-        self.commit = self.torch.commit({**files, "torch/gone.py": None, "torch/not_in_the_wheel.py": None})
-        self.wheel = torch_wheel(self.wheels, self.commit)
-
-    def checked_out(self, commit: str) -> None:
-        """Leave the document of a checkout of `commit`, whose base is `self.commit`."""
-        self.torch.base = self.commit
-        save(self.torch.checkout(commit), self.run_dir)
-
-    def crcr(self, *arguments: str) -> int:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.run_dir),
-            "GITHUB_WORKSPACE": str(self.workspace),
-            "PIP_CONFIG_FILE": os.devnull,
-            "PIP_NO_INDEX": "1",
-            "PIP_FIND_LINKS": str(self.wheels),
-        }
-        return main([*arguments, "--run-dir", str(self.run_dir)], environment)
-
-    def build_pytorch(self, *arguments: str, wheel: str = "") -> int:
-        named = wheel or str(self.wheel)
-        return self.crcr("build-pytorch", "--torch-wheel", named, "--python", str(self.python), *arguments)
-
-    def with_torch(self) -> Path:
-        """As if `build-pytorch` had run. Returns the folder it installed into."""
-        (site,) = self.python.parents[1].glob("lib/python*/site-packages")
-        with zipfile.ZipFile(self.wheel) as archive:
-            archive.extractall(site)
-        torch = Torch("2.0", self.commit, str(site / "torch"))
-        save(
-            Build("wheel", self.commit, str(self.python), torch, describe_wheel(self.wheel), 0.0),
-            self.run_dir,
-        )
-        return site
-
-    def build_backend(self, *arguments: str) -> int:
-        """Without asking its device: this torch has none."""
-        return self.crcr("build-backend", "--check-backend", "false", *arguments)
-
-    def ask(self, code: str) -> str:
-        command = [str(self.python), "-I", "-c", code]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
-
-    def write_backend(self) -> None:
-        helpers = str(Path(__file__).resolve().parents[2])
-        (self.workspace / "builder.py").write_text(BUILDER.format(helpers=helpers))
-        (self.workspace / "pyproject.toml").write_text(PYPROJECT)
+from relay_client.documents.document import load
 
 
 @pytest.fixture
@@ -119,7 +29,8 @@ def test_the_wheel_provider_takes_a_wheel_of_the_commit(job: Job, capsys: pytest
     assert build.interpreter == str(job.python)
     said = capsys.readouterr().out.splitlines()
     assert {f"python={job.python}", "torch-version=2.0"} <= set(said)
-    assert set(pytorch.OUTPUTS) == {"python", "torch-version"}
+    assert {"provider=wheel", "reused=false"} <= set(said)
+    assert set(pytorch.OUTPUTS) == {"python", "torch-version", "provider", "reused"}
 
 
 def test_the_wheel_provider_refuses_a_wheel_of_another_commit(
@@ -152,7 +63,7 @@ def test_the_overlay_makes_torch_the_commit_whatever_an_earlier_run_left(job: Jo
 
 def test_a_wheel_that_is_not_there_is_pips_answer(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     job.checked_out(job.commit)
-    assert job.build_pytorch(wheel="torch==99") == 40
+    assert job.build_pytorch(wheel="torch==99") == 47
     said = capsys.readouterr().out
     assert "pip download failed." in said
     assert "No matching distribution found for torch==99" in said

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
+import shutil
 import subprocess
 import tarfile
 import threading
@@ -80,18 +82,28 @@ class Sources:
 
 
 @pytest.fixture
-def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Step:
+def step(tmp_path: Path) -> Step:
     step = Step(tmp_path)
-    subprocess.run(["rm", "-rf", str(step.upstream)], check=True)
+    shutil.rmtree(step.upstream.parent.parent)
     step.environment.update(GIT_ALLOW_PROTOCOL="file:https:http", HOME=str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / ".gitconfig").write_text("[user]\n\tname = me\n")
     return step
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    return Sources(tmp_path_factory.mktemp("template") / "github")
+
+
 @pytest.fixture
-def sources(step: Step, tmp_path: Path) -> Sources:
-    return Sources(tmp_path / "github")
+def sources(step: Step, template: Sources, tmp_path: Path) -> Sources:
+    """A copy of one's own: tests change it."""
+    mine = copy.copy(template)
+    mine.path = (
+        Path(shutil.copytree(template.path.parent.parent, tmp_path / "github")) / "pytorch" / "pytorch.git"
+    )
+    return mine
 
 
 def out(step: Step, commit: str, *options: str, **variables: str) -> Any:

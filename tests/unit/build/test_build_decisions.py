@@ -1,0 +1,153 @@
+"""What a build decides without building: how many jobs, what is the same build, why a command failed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from backend_ci.build.failures import classify
+from backend_ci.build.parallel import Machine, compile_jobs, job_variables, read_machine
+from backend_ci.build.recipe import build_flags, differences, recipe_key
+from relay_client.documents.manifest import Named, Recipe
+from relay_client.errors import BuildError, DiskFull, OutOfMemory, RequirementsUnsatisfiable
+
+GB = 1024**3
+
+
+@pytest.mark.parametrize(
+    ("machine", "jobs"),
+    [
+        (Machine(64), 64),
+        (Machine(64, memory=16 * GB), 8),
+        (Machine(64, quota=6.5), 6),
+        (Machine(64, quota=0.5), 1),
+        (Machine(2, memory=1 * GB), 1),
+        (Machine(8, quota=4.0, memory=64 * GB), 4),
+    ],
+)
+def test_jobs_are_what_this_job_may_use(machine: Machine, jobs: int) -> None:
+    assert compile_jobs(machine) == jobs
+
+
+@pytest.mark.parametrize(
+    ("files", "quota", "memory"),
+    [
+        (
+            {"sys/fs/cgroup/cpu.max": "250000 100000\n", "sys/fs/cgroup/memory.max": "8589934592\n"},
+            2.5,
+            8 * GB,
+        ),
+        ({"sys/fs/cgroup/cpu.max": "max 100000\n", "sys/fs/cgroup/memory.max": "max\n"}, None, None),
+        (
+            {
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "150000\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "4294967296\n",
+            },
+            1.5,
+            4 * GB,
+        ),
+        (
+            {
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+                "proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable:    2097152 kB\n",
+            },
+            None,
+            2 * GB,
+        ),
+        ({}, None, None),
+        ({"sys/fs/cgroup/cpu.max": "0 0\n"}, None, None),
+    ],
+)
+def test_limits_are_read_from_both_kinds_of_cgroups(
+    tmp_path: Path, files: dict[str, str], quota: Optional[float], memory: Optional[int]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    machine = read_machine(tmp_path)
+    assert (machine.quota, machine.memory) == (quota, memory)
+    assert machine.processors >= 1
+
+
+def test_what_the_user_set_stays() -> None:
+    assert job_variables({}, 4) == {"MAX_JOBS": "4", "CMAKE_BUILD_PARALLEL_LEVEL": "4"}
+    assert job_variables({"MAX_JOBS": "9"}, 4) == {"CMAKE_BUILD_PARALLEL_LEVEL": "9"}
+    assert job_variables({"MAX_JOBS": "9", "CMAKE_BUILD_PARALLEL_LEVEL": "2"}, 4) == {}
+
+
+def test_flags_are_what_changes_a_build_and_nothing_else() -> None:
+    environment = {
+        "USE_CUDA": "0", "BUILD_TEST": "0", "CMAKE_BUILD_TYPE": "Debug", "CXXFLAGS": "-O1", "CC": "clang", "DEBUG": "1",
+        "_GLIBCXX_USE_CXX11_ABI": "1", "PYTORCH_BUILD_VERSION": "2", "TORCH_CUDA_ARCH_LIST": "8.0",
+        "MAX_JOBS": "8", "CMAKE_BUILD_PARALLEL_LEVEL": "8", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "HOME": "/x",
+        "CCACHE_DIR": "/c", "PATH": "/bin", "USER": "me", "BUILD_URL": "https://ci", "CI": "true",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+    }  # fmt: skip
+    assert set(build_flags(environment)) == {
+        "USE_CUDA", "BUILD_TEST", "CMAKE_BUILD_TYPE", "CXXFLAGS", "CC", "DEBUG", "_GLIBCXX_USE_CXX11_ABI",
+        "PYTORCH_BUILD_VERSION", "TORCH_CUDA_ARCH_LIST",
+    }  # fmt: skip
+
+
+RECIPE = Recipe(
+    commit="ab" * 20,
+    submodules=(Named("third_party/x", "cd" * 20),),
+    flags=(Named("USE_CUDA", "0"),),
+    command="",
+    compiler="g++ 12",
+    python="cpython-311",
+    platform="linux x86_64 glibc 2.36",
+    image="",
+    recipe_version=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"commit": "ee" * 20}, "commit: abab"),
+        ({"submodules": (Named("third_party/x", "ff" * 20),)}, "submodules third_party/x: cdcd"),
+        ({"submodules": ()}, "submodules third_party/x: " + "cd" * 20 + ", now absent"),
+        ({"flags": (Named("USE_CUDA", "1"),)}, "flags USE_CUDA: 0, now 1"),
+        ({"flags": (Named("DEBUG", "1"), Named("USE_CUDA", "0"))}, "flags DEBUG: absent, now 1"),
+        ({"command": "make"}, "command: none, now make"),
+        ({"compiler": "g++ 13"}, "compiler: g++ 12, now g++ 13"),
+        ({"python": "cpython-312"}, "python: cpython-311"),
+        ({"platform": "linux aarch64"}, "platform: linux x86_64"),
+        ({"image": "sha256:1"}, "image: none, now sha256:1"),
+        ({"recipe_version": 2}, "recipe_version: 1, now 2"),
+    ],
+)
+def test_every_part_of_a_recipe_makes_another_build(change: dict[str, object], says: str) -> None:
+    wanted = replace(RECIPE, **change)  # type: ignore[arg-type]
+    assert differences(wanted, RECIPE)[0].startswith(says)
+    assert recipe_key(wanted) != recipe_key(RECIPE)
+    assert differences(RECIPE, RECIPE) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "lines", "error"),
+    [
+        (1, ["c++: fatal error: Killed signal terminated program cc1plus"], OutOfMemory),
+        (137, ["[1/2] c++ x"], OutOfMemory),
+        (-9, [], OutOfMemory),
+        (1, ["OSError: [Errno 28] No space left on device", "Killed signal terminated program"], DiskFull),
+        (1, ["ERROR: No matching distribution found for x==1"], RequirementsUnsatisfiable),
+        (1, ["ERROR: ResolutionImpossible: for help"], RequirementsUnsatisfiable),
+        (1, ["x.cpp:1:1: error: no"], None),
+        (-11, ["Segmentation fault"], None),
+        (None, [], None),
+    ],
+)
+def test_a_failed_command_s_cause(
+    code: Optional[int], lines: list[str], error: Optional[type[BuildError]]
+) -> None:
+    found = classify(code, lines)
+    assert (found[0].error if found else None) is error
+    assert found is None or found[1]
