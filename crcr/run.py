@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend_ci.build import backend as build_backend
+from backend_ci.build import handover, install
 from backend_ci.build import pytorch as build_pytorch
 from backend_ci.checkout import verb as checkout
 from backend_ci.testing import execute, plan
@@ -26,15 +27,21 @@ STAGES: dict[str, tuple[tuple[str, Any], ...]] = {
         ("build-pytorch", build_pytorch),
         ("build-backend", build_backend),
         ("plan", plan),
+        ("hand-over", handover),
     ),
-    "test": (("test", execute),),
+    "test": (("install", install), ("test", execute)),
 }
-STAGES["all"] = STAGES["build"] + STAGES["test"]
+# In one job nothing is handed over, and nothing installed a second time.
+STAGES["all"] = (*STAGES["build"][:-1], *STAGES["test"][1:])
 
 
 @dataclass(frozen=True)
 class RunOptions(StageOptions):
     stage: str = option("Which stages to walk", default="all", one_of=("all", "build", "test"))
+    build_name: str = option(
+        "Name of the build that the jobs with `stage: test` share with one with `stage: build`",
+        default="build",
+    )
 
 
 OPTIONS = (
@@ -42,6 +49,7 @@ OPTIONS = (
     checkout.CheckoutOptions,
     build_pytorch.BuildPytorchOptions,
     build_backend.BuildBackendOptions,
+    install.InstallOptions,
     execute.TestOptions,
 )
 
@@ -50,6 +58,8 @@ OUTPUTS = {
     "python": "The interpreter that holds torch and the backend, absolute",
     "documents": "Patterns of the documents and logs of this run, one a line",
     "artifact-name": "Name for the artifact that carries them to the report",
+    "handover": "Folder that the test jobs need; empty when nothing is handed over",
+    "handover-name": "Name for the artifact that carries it to them",
 }
 
 _KEPT = ("*.json", "*.jsonl", "*.xml", "*.log")
@@ -59,14 +69,16 @@ def run(given: argparse.Namespace, context: RunContext, commands: Commands) -> N
     """Raises what a stage raises, after `failure.json` is written."""
     values, environment = vars(given), context.environment
     options = read_options(RunOptions, values, environment)
-    row = read_options(execute.TestOptions, values, environment).row
+    test_options = read_options(execute.TestOptions, values, environment)
+    row = test_options.row
     folder = context.run_folder(options.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
     for old in (Failure.FILE, Evidence.FILE):
         (folder / old).unlink(missing_ok=True)
     # First of all: whatever happens next, these must reach the step that uploads.
     commands.output("documents", "\n".join(str(folder / pattern) for pattern in _KEPT))
-    part = "build" if options.stage == "build" else "1"
+    part = "build" if options.stage == "build" else str(test_options.shard)
+    commands.output("handover-name", f"crcr-{slug(options.build_name)}-attempt-{context.run_attempt}")
     commands.output("artifact-name", artifact_name(row, part, context.run_attempt))
     for name, module in STAGES[options.stage]:
         started = time.monotonic()
@@ -86,8 +98,12 @@ def artifact_name(row: str, part: str, attempt: int) -> str:
 
     Only characters that GitHub takes in artifact names.
     """
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", row).strip("-") or "row"
-    return f"crcr-evidence-{slug}-{part}-attempt-{attempt}"
+    return f"crcr-evidence-{slug(row)}-{part}-attempt-{attempt}"
+
+
+def slug(name: str) -> str:
+    """A name in characters that GitHub takes in artifact names."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-") or "row"
 
 
 def _failure(row: str, attempt: int, stage: str, error: CrcrError) -> Failure:

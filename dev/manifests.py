@@ -30,6 +30,24 @@ _UPLOAD_EVIDENCE = f"""\
         path: ${{{{ steps.run.outputs.documents }}}}
         if-no-files-found: warn
 """
+_DOWNLOAD_BUILD = f"""\
+    - name: Fetch the build
+      if: ${{{{ inputs.stage == 'test' }}}}
+      uses: {DOWNLOAD}
+      with:
+        pattern: crcr-${{{{ inputs.build-name }}}}-attempt-*
+        path: ${{{{ runner.temp }}}}/crcr-handover
+"""
+_UPLOAD_BUILD = f"""\
+    - name: Hand the build over to the test jobs
+      if: ${{{{ steps.run.outputs.handover != '' }}}}
+      uses: {UPLOAD}
+      with:
+        name: ${{{{ steps.run.outputs.handover-name }}}}
+        path: ${{{{ steps.run.outputs.handover }}}}
+        compression-level: 0 # wheels are compressed
+        if-no-files-found: error
+"""
 _DOWNLOAD_EVIDENCE = f"""\
     - name: Fetch the evidence of the jobs before
       if: ${{{{ inputs.status == 'completed' }}}}
@@ -94,7 +112,9 @@ MANIFESTS = (
         "Build PyTorch and test a backend",
         "Check out PyTorch at the dispatched commit, build it and the backend, run the tests the hardware calls for",
         ("run",),
-        after=_UPLOAD_EVIDENCE,
+        before=_DOWNLOAD_BUILD,
+        after=_UPLOAD_BUILD + _UPLOAD_EVIDENCE,
+        fixed={"CRCR_HANDOVER": "${{ runner.temp }}/crcr-handover"},
     ),
     Manifest(
         "actions/receive-dispatch",

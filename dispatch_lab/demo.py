@@ -77,7 +77,15 @@ def play(
     stop = threading.Event()
     threading.Thread(target=timeline.beat, args=(stop,), daemon=True).start()
     try:
-        with lab(folder, wheel, wheelhouse, (scenario.downstream,), timeline.add, scenario.environment) as up:
+        with lab(
+            folder,
+            wheel,
+            wheelhouse,
+            (scenario.downstream,),
+            timeline.add,
+            scenario.environment,
+            scenario.make_upstream,
+        ) as up:
             shown = [
                 _walk(step, number, up, timeline)
                 for number, step in enumerate(scenario.steps(up.upstream), 1)

@@ -28,6 +28,7 @@ from dispatch_lab.github import StandInGitHub, new_app_key
 from dispatch_lab.issuer import Issuer
 from dispatch_lab.runner import WorkflowRun, WorkflowRunner
 from dispatch_lab.serving import listen, serve
+from dispatch_lab.small_upstream import submodule_rewrites
 from dispatch_lab.upstream import Upstream, make_upstream
 from relay_client.protocol.vocabulary import CALLBACK_PATH, UPSTREAM_REPOSITORY, WEBHOOK_PATH
 
@@ -110,14 +111,15 @@ def lab(
     downstreams: tuple[Downstream, ...],
     progress: Callable[[str], None],
     environment: Mapping[str, str] | None = None,
+    make: Callable[[Path, Path], Upstream] = make_upstream,
 ) -> Iterator[Lab]:
     """Bring everything up below `folder`, and take it down again. Raises LabError.
 
-    `environment`: further variables of the machines that the workflows run on.
+    `environment`: further variables of the machines that the workflows run on. `make`: makes the upstream.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    upstream = make_upstream(wheel, folder / "upstream.git")
-    progress(f"upstream made from {wheel.name}: main is {upstream.main[:12]}")
+    upstream = make(wheel, folder / "upstream.git")
+    progress(f"upstream made: main is {upstream.main[:12]}")
     checkouts = {downstream.repository: _checkout(downstream, folder) for downstream in downstreams}
     by_name = {downstream.repository: downstream for downstream in downstreams}
     issuer_at, api_at = listen(), listen()
@@ -134,7 +136,10 @@ def lab(
             oidc_request_url=issuer.request_url,
             mint_request_token=issuer.mint_request_token,
             environment=_machine(upstream, wheelhouse) | dict(environment or {}),
-            variables={"CRCR_RELAY_URL": relay_url + CALLBACK_PATH},
+            variables={
+                "CRCR_RELAY_URL": relay_url + CALLBACK_PATH,
+                "CRCR_WHEEL_CACHE": str(folder / "wheel-cache"),
+            },
             progress=progress,
         )
 
@@ -199,14 +204,24 @@ def _machine(upstream: Upstream, wheelhouse: Path) -> dict[str, str]:
     """
     # The workflow's own interpreter: the one the wheels are for, and not the tool's environment.
     python = Path(sys.executable).resolve().parent
+    rewrites = [
+        (f"url.{upstream.url}.insteadOf", f"https://github.com/{UPSTREAM_REPOSITORY}.git"),
+        *submodule_rewrites(upstream),
+    ]
+    settings = {
+        f"GIT_CONFIG_{kind}_{number}": text
+        for number, pair in enumerate(rewrites)
+        for kind, text in zip(("KEY", "VALUE"), pair, strict=True)
+    }
     return {
         "PATH": f"{python}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(wheelhouse),
         "PIP_NO_CACHE_DIR": "1",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.{upstream.url}.insteadOf",
-        "GIT_CONFIG_VALUE_0": f"https://github.com/{UPSTREAM_REPOSITORY}.git",
+        # git clones submodules over file:// only where it is told to.
+        "GIT_ALLOW_PROTOCOL": "file:https:http",
+        "GIT_CONFIG_COUNT": str(len(rewrites)),
+        **settings,
     }
 
 

@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from dispatch_lab.errors import LabError
 from dispatch_lab.runner import WorkflowRun
 from dispatch_lab.scenarios import Step
 from relay_client.documents import journal
 from relay_client.documents.build import Build
+from relay_client.documents.checkout import Checkout
 from relay_client.documents.document import load_file
 from relay_client.documents.evidence import Evidence
 from relay_client.documents.plan import Plan
+
+# What setuptools says when it compiles the small PyTorch, and how many submodules that has.
+_COMPILED = "building 'torch._sum' extension"
+_SUBMODULES = 2
 
 
 def problems(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
@@ -56,10 +62,13 @@ def _not_run(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
 
 def _tested(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
     """The witnesses of a run whose tests ran."""
-    evidence, build, plan = (_one(cls, run.artifacts) for cls in (Evidence, Build, Plan))
+    shards = _all(Evidence, run.artifacts)
+    builds, plans = _all(Build, run.artifacts), _all(Plan, run.artifacts)
+    torches = [("built", build.torch.git_version) for build in builds]
+    torches += [("tested", shard.torch_git_version) for shard in shards]
     found = [
         f"the {name} torch is {version}, dispatched was {step.commit}"
-        for name, version in (("built", build.torch.git_version), ("tested", evidence.torch_git_version))
+        for name, version in torches
         if version != step.commit
     ]
     shown = {kind: row[kind] for kind in ("passed", "failed", "skipped")}
@@ -67,21 +76,41 @@ def _tested(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
     expected = journal_counts(run.artifacts) if step.crashed else junit_counts(run.artifacts)
     if shown != expected:
         found.append(f"the row counts {shown}, {'the journal' if step.crashed else 'JUnit'} {expected}")
-    if sum(expected.values()) != len(plan.tests) or not expected["passed"]:
-        found.append(f"{len(plan.tests)} tests were planned, {sum(expected.values())} are accounted for")
-    if (evidence.counts.crashed, evidence.counts.lost) != (step.crashed, 0):
-        found.append(
-            f"{evidence.counts.crashed} tests crashed and {evidence.counts.lost} were lost, expected {step.crashed} and 0"
-        )
+    planned = len(plans[0].tests)
+    if sum(expected.values()) != planned or not expected["passed"]:
+        found.append(f"{planned} tests were planned, {sum(expected.values())} are accounted for")
+    if sorted(shard.shard for shard in shards) != list(range(1, plans[0].shards + 1)):
+        found.append(f"{len(shards)} shards left evidence, planned were {plans[0].shards}")
+    crashed = sum(shard.counts.crashed for shard in shards)
+    lost = sum(shard.counts.lost for shard in shards)
+    if (crashed, lost) != (step.crashed, 0):
+        found.append(f"{crashed} tests crashed and {lost} were lost, expected {step.crashed} and 0")
+    return found + (_built(step.built, builds, run) if step.built else [])
+
+
+def _built(expected: tuple[str, bool], builds: list[Build], run: WorkflowRun) -> list[str]:
+    """The witnesses of how PyTorch was got: what build.json says, and what the log shows of compilers."""
+    provider, reused = expected
+    found = [
+        f"PyTorch came by {build.provider}, reused is {build.reused}; expected {provider}, {reused}"
+        for build in builds
+        if (build.provider, build.reused) != expected
+    ]
+    compiled = run.log.read_text(encoding="utf-8", errors="replace").count(_COMPILED)
+    if compiled != (0 if reused else 1):
+        found.append(f"the extension was compiled {compiled} times, expected {0 if reused else 1}")
+    checkouts = _all(Checkout, run.artifacts)
+    if not all(len(checkout.submodules or ()) == _SUBMODULES for checkout in checkouts):
+        found.append("the submodules were not all checked out")
     return found
 
 
 def journal_counts(folder: Path) -> dict[str, int]:
     """Passed, failed (with those that never ended) and skipped tests in the journal below a folder."""
-    (path,) = folder.rglob(journal.FILE)
     ends: dict[str, str | None] = {}
-    for line in journal.read_journal(path):
-        ends[line.test] = line.outcome or ends.get(line.test)
+    for path in folder.rglob(journal.FILE):
+        for line in journal.read_journal(path):
+            ends[line.test] = line.outcome or ends.get(line.test)
     counts = Counter({None: "failed", "xfailed": "skipped"}.get(end, end) for end in ends.values())
     return {kind: counts[kind] for kind in ("passed", "failed", "skipped")}
 
@@ -111,6 +140,11 @@ def _failing(step: Step, row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _one(cls: Any, folder: Path) -> Any:
-    (path,) = folder.rglob(cls.FILE)
-    return load_file(cls, path)
+def _all(cls: Any, folder: Path) -> list[Any]:
+    """Every document of a kind, each once: jobs of one run hand them on."""
+    found = [load_file(cls, path) for path in sorted(folder.rglob(cls.FILE))]
+    if not found:
+        raise LabError(
+            "A run left no document of a stage.", f"no {cls.FILE} below {folder}", "read the run's log"
+        )
+    return found

@@ -8,9 +8,12 @@ from pathlib import Path
 
 from dispatch_lab.events import Delivery, pull_request_delivery, push_delivery
 from dispatch_lab.lab import TOOLKIT, Downstream
-from dispatch_lab.upstream import Edit, Upstream
+from dispatch_lab.small_upstream import make_small_upstream
+from dispatch_lab.upstream import Edit, Upstream, make_upstream
+from relay_client.protocol.vocabulary import ZERO_SHA
 from relay_client.receive.decide import DEFAULT_APPROVAL_LABEL
 
+SOURCE_BUILD = Downstream("lab-vendor/source-build", TOOLKIT / "examples" / "source-build")
 REFERENCE = Downstream("lab-vendor/reference-backend", TOOLKIT / "examples" / "reference-backend")
 
 
@@ -31,6 +34,7 @@ class Step:
     crashed: int = 0
     tested: bool = True
     not_run: tuple[str, ...] = ()
+    built: tuple[str, bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Scenario:
     steps: Callable[[Upstream], tuple[Step, ...]]
     downstream: Downstream = REFERENCE
     environment: Mapping[str, str] = field(default_factory=dict)
+    make_upstream: Callable[[Path, Path], Upstream] = make_upstream
 
 
 HARMLESS_NUMBER = 180_001
@@ -150,6 +155,24 @@ def _not_trusted(upstream: Upstream) -> tuple[Step, ...]:
     )
 
 
+# A pull request that changes C++: no ready wheel can stand for it.
+SOURCE_NUMBER = 180_005
+SOURCE = Edit("csrc/sum.cpp", '"The sum of whole numbers."', '"The sum of whole numbers, however large."')
+
+
+def _source(upstream: Upstream) -> tuple[Step, ...]:
+    commit = upstream.pull_request(SOURCE_NUMBER, "Say how large the numbers may be", SOURCE)
+    push = push_delivery(before=upstream.first, after=upstream.main)
+    # PyTorch tags commits of main so; the tag is a push of its own.
+    tag = push_delivery(before=ZERO_SHA, after=upstream.main, ref=f"refs/tags/trunk/{upstream.main}")
+    opened = pull_request_delivery(number=SOURCE_NUMBER, head_sha=commit, base_sha=upstream.main)
+    return (
+        Step("push to main", push, upstream.main, built=("source", False)),
+        Step("tag on the same commit", tag, upstream.main, built=("source", True)),
+        Step(f"pull request {SOURCE_NUMBER} of a fork", opened, commit, built=("source", False)),
+    )
+
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -178,6 +201,13 @@ SCENARIOS = {
             "not-trusted",
             "a first-time contributor's pull request does not run, and the summary says which label lets it; then it does",
             _not_trusted,
+        ),
+        Scenario(
+            "source",
+            "C++ with submodules is built from source once, tested in two shards, and not built again for a tag on it",
+            _source,
+            downstream=SOURCE_BUILD,
+            make_upstream=make_small_upstream,
         ),
     )
 }

@@ -19,6 +19,7 @@ from backend_ci.build.environment import (
     require_commit,
     the_wheel,
 )
+from backend_ci.build.handover import keep_wheel
 from relay_client.documents.build import Backend, BackendCheck, Build, Torch
 from relay_client.documents.document import load, save
 from relay_client.errors import UsageError
@@ -89,6 +90,8 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
     require_commit(
         torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
     )
+    if wheel is not None:
+        keep_wheel(wheel, folder)
     backend = Backend(str(source), describe_wheel(wheel) if wheel else None, check)
     statistics = (*build.compiler_cache, *cache.statistics)
     save(replace(build, torch=torch, backends=(*build.backends, backend), compiler_cache=statistics), folder)

@@ -193,6 +193,14 @@ def new_environment(environment: RunEnvironment, place: Path) -> RunEnvironment:
     return made
 
 
+def unconstrained(environment: RunEnvironment) -> RunEnvironment:
+    """Without the constraints that the machine gives pip: one such as torch<3 must not decide against the commit.
+
+    They may stand in a configuration file, which an empty variable would leave in force.
+    """
+    return replace(environment, environment={**environment.environment, "PIP_CONSTRAINT": os.devnull})
+
+
 def give_pip(environment: RunEnvironment) -> None:
     """Make `python -m pip` work in the environment, for a command of the user's that may call it."""
     interpreter = str(environment.interpreter)

@@ -81,7 +81,7 @@ def lay_over(checkout: Checkout, git: Git, site: Path) -> Overlay:
         (site / path).unlink(missing_ok=True)
         _forget_bytecode(site / path)
     compared = _compare(tracked, site)
-    _stamp(site, checkout.commit)
+    stamp(site, checkout.commit)
     return Overlay(base_git_version, change.lay, change.remove, compared)
 
 
@@ -144,7 +144,7 @@ def _installed_git_version(site: Path) -> str:
     return match.group().partition("=")[2].strip(" '\"") if match else "unknown"
 
 
-def _stamp(site: Path, commit: str) -> None:
+def stamp(site: Path, commit: str) -> None:
     """Make torch.version.git_version the commit, as a build of it would."""
     path = site / _VERSION_FILE
     text, count = _GIT_VERSION.subn(f"git_version = '{commit}'", path.read_text(encoding="utf-8"))

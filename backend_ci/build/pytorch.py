@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Optional
 
 from backend_ci.build.compiler_cache import compiler_cache
-from backend_ci.build.environment import RunEnvironment, describe_wheel, make_environment, require_commit
+from backend_ci.build.environment import (
+    RunEnvironment,
+    describe_wheel,
+    make_environment,
+    require_commit,
+    unconstrained,
+)
+from backend_ci.build.handover import keep_wheel
 from backend_ci.build.overlay import PACKAGES, lay_over
 from backend_ci.build.providers import AUTO, PROVIDERS, Provided, ProviderOptions, choose_provider
 from relay_client.documents.build import Build, Overlay
@@ -80,8 +87,10 @@ def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -
         overlay=overlay,
         manifest=provided.manifest,
         reused=provided.reused,
+        requirements=options.requirements,
         compiler_cache=provided.compiler_cache,
     )
+    keep_wheel(provided.wheel, folder)
     save(build, folder)
     for name, value in (
         ("python", build.interpreter),
@@ -109,7 +118,9 @@ def _install(
         # A requirement may have to be compiled. Bytecode of 2,300 files costs ten seconds; the tests compile
         # what they import.
         with compiler_cache(options, environment, "build-pytorch", roots=(Path(checkout.path),)) as cache:
-            cache.environment.pip("install", "--no-compile", str(provided.wheel), *options.requirements)
+            unconstrained(cache.environment).pip(
+                "install", "--no-compile", str(provided.wheel), *options.requirements
+            )
     provided = replace(provided, compiler_cache=(*provided.compiler_cache, *cache.statistics))
     if options.provider != "overlay":
         return provided, None

@@ -17,6 +17,7 @@ from backend_ci.build.environment import (
     give_pip,
     new_environment,
     the_wheel,
+    unconstrained,
 )
 from backend_ci.build.parallel import compile_jobs, job_variables, read_machine
 from relay_client.documents.manifest import Manifest, Recipe
@@ -102,7 +103,7 @@ def _build(made: RunEnvironment, source: SourceBuild, jobs: int, out: Path) -> N
             fix="the log of this step has its whole output",
         )
         return
-    made.pip(
+    unconstrained(made).pip(
         "wheel", "--verbose", "--no-cache-dir", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out),
         str(source.checkout), extra=variables,
     )  # fmt: skip

@@ -30,6 +30,7 @@ class TestOptions(PlanOptions):
     __test__ = False  # not a pytest class
 
     row: str = option("Name of the dashboard row these results belong to", default="test")
+    shard: int = option("Which part of the plan to run, counted from 1", default=1)
     per_test_timeout_minutes: float = option(
         "How long one test may run: then it counts as crashed, and the others go on", default=15.0
     )
@@ -64,16 +65,23 @@ def run(options: TestOptions, context: RunContext, commands: Commands) -> None:
     """Raises TestsFailed or TestRunBroken after the evidence is saved; DocumentError before."""
     folder = context.run_folder(options.run_dir)
     build, plan = load(Build, folder), load(Plan, folder)
+    if options.shard > plan.shards:
+        raise UsageError(
+            "The plan has no such shard.",
+            seen=f"shard {options.shard} of {plan.shards}",
+            fix="shards: the same number for the plan and the matrix, counted from 1",
+        )
+    tests = plan.of_shard(options.shard)
     _remove_old_results(folder)
     started_at = _now()
-    with commands.group(f"Run {len(plan.tests)} tests"):
-        outcome = _run_all(options, session_place(options, context, commands), build, plan)
+    with commands.group(f"Run {len(tests)} tests{_part(options, plan)}"):
+        outcome = _run_all(options, session_place(options, context, commands), build, plan, tests)
     evidence = Evidence(
         row=options.row,
         run_attempt=context.run_attempt,
         commit=plan.commit,
         torch_git_version=outcome.torch_git_version,
-        shard=1,
+        shard=options.shard,
         shards=plan.shards,
         counts=outcome.accounts.counts,
         broken_files=plan.broken_files,
@@ -96,7 +104,9 @@ class _Outcome:
     junit: tuple[str, ...]
 
 
-def _run_all(options: TestOptions, place: SessionPlace, build: Build, plan: Plan) -> _Outcome:
+def _run_all(
+    options: TestOptions, place: SessionPlace, build: Build, plan: Plan, tests: tuple[str, ...]
+) -> _Outcome:
     assignment = Assignment(
         build,
         plan,
@@ -104,17 +114,21 @@ def _run_all(options: TestOptions, place: SessionPlace, build: Build, plan: Plan
         options.device_probe or "",
         time.monotonic() + place.deadline_seconds,
     )
-    done = run_workers(place, assignment, plan.tests, _workers(options))
+    done = run_workers(place, assignment, tests, _workers(options))
     lines = (line for batch, _ in done for line in journals.read_journal(batch.journal))
     deaths = {test: death for _, result in done for test, death in result.deaths.items()}
     versions = {version for _, result in done for version in result.torch_versions}
     bad_ends = [result.exit_code for _, result in done if result.exit_code != 0]
     return _Outcome(
-        account(plan.tests, lines, "", deaths),
+        account(tests, lines, "", deaths),
         versions.pop() if len(versions) == 1 else None,
         bad_ends[0] if bad_ends else 0,
         tuple(name for _, result in done for name in result.junit),
     )
+
+
+def _part(options: TestOptions, plan: Plan) -> str:
+    return f" (shard {options.shard} of {plan.shards})" if plan.shards > 1 else ""
 
 
 def _workers(options: TestOptions) -> Workers:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Optional
 
+from backend_ci.testing.history import seconds_of_before
 from backend_ci.testing.session import COMMON_ARGUMENTS, Session, SessionPlace, read_environment, run_session
+from backend_ci.testing.shards import divide
 from relay_client.documents.build import Build
 from relay_client.documents.document import load, save
 from relay_client.documents.plan import UNCLASSIFIED_POLICIES, Plan, Selection
@@ -32,6 +35,10 @@ class PlanOptions(StageOptions):
         "What happens to test classes that declare no classification",
         default="skip",
         one_of=UNCLASSIFIED_POLICIES,
+    )
+    shards: int = option("Among how many jobs the tests are divided", default=1)
+    history: Optional[Path] = option(
+        "Folder with evidence of earlier runs: how long each test took, to divide them evenly", default=None
     )
     test_environment: tuple[str, ...] = option(
         "Variables for the test process, NAME=VALUE, one a line", default=()
@@ -60,7 +67,7 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
         session = run_session(
             place, build, selection, ["--collect-only", "-q", *COMMON_ARGUMENTS, *paths], quiet=True
         )
-        plan = _plan_of(session, build, selection, paths)
+        plan = _divided(_plan_of(session, build, selection, paths), options)
         for line in describe(plan):
             commands.line(line)
     save(plan, folder)
@@ -78,6 +85,21 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
             f"{plan.collected.unclassified} unclassified, {plan.collected.without_class} plain functions",
             fix="hw-classification: the classes your tests declare; or `unclassified: run`",
         )
+
+
+def _divided(plan: Plan, options: PlanOptions) -> Plan:
+    seconds = seconds_of_before(options.history) if options.history is not None else {}
+    parts = divide(plan.tests, options.shards, seconds)
+    if plan.tests and not all(parts):
+        raise UsageError(
+            "There are more shards than tests.",
+            seen=f"{options.shards} shards, {len(plan.tests)} tests",
+            fix=f'shards: "{max(1, min(len(plan.tests), options.shards - 1))}", here and in the matrix',
+        )
+    if options.shards == 1:
+        return plan
+    tests = tuple(test for part in parts for test in part)
+    return replace(plan, tests=tests, shards=options.shards, sizes=tuple(map(len, parts)))
 
 
 def session_place(options: PlanOptions, context: RunContext, commands: Commands) -> SessionPlace:

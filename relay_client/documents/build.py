@@ -91,6 +91,7 @@ class Build:
         "What the wheel was built from; null if it came ready", default=None
     )
     reused: bool = member("Whether the wheel was built before, by an equal build", default=False)
+    requirements: tuple[str, ...] = member("What was installed beside torch", default=())
     compiler_cache: tuple[CompilerCache, ...] = member(
         "Statistics per phase, where a compiler cache was used", default=()
     )

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from relay_client.protocol.shape import member
 
-STAGES = ("checkout", "build-pytorch", "build-backend", "plan", "test")
+STAGES = ("checkout", "build-pytorch", "build-backend", "plan", "hand-over", "install", "test")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class Plan:
-    """The tests of a run. All of them belong to one shard for now; `shards` says how many there are."""
+    """The tests of a run, and which shard runs which: the first shard's come first, then the second's."""
 
     FILE: ClassVar[str] = "plan.json"
     VERSION: ClassVar[int] = 1
@@ -42,7 +42,17 @@ class Plan:
     selection: Selection = member("What was asked for")
     collected: Collected = member("What was found")
     paths: tuple[str, ...] = member("Files and folders handed to pytest, absolute")
-    tests: tuple[str, ...] = member("Node ids, in the order of collection")
+    tests: tuple[str, ...] = member("Node ids, shard after shard, in the order of collection within each")
     unclassified_classes: tuple[str, ...] = member("Classes that declare no hardware classification")
     broken_files: tuple[str, ...] = member("What could not be collected, with the first line of why")
     shards: int = member("Number of shards", minimum=1, default=1)
+    sizes: tuple[int, ...] = member(
+        "How many tests each shard has; empty when there is one shard", default=()
+    )
+
+    def of_shard(self, shard: int) -> tuple[str, ...]:
+        """The tests of a shard, counted from 1."""
+        if not self.sizes:
+            return self.tests
+        start = sum(self.sizes[: shard - 1])
+        return self.tests[start : start + self.sizes[shard - 1]]
