@@ -7,6 +7,7 @@ from relay_client.documents.checkout import ChangedFile, Checkout
 from relay_client.documents.document import Document
 from relay_client.documents.evidence import Counts, Evidence
 from relay_client.documents.failure import Failure
+from relay_client.documents.manifest import Manifest, Named, Recipe
 from relay_client.documents.plan import Collected, Plan, Selection
 from relay_client.documents.receive import Decision, Receive
 from relay_client.documents.report import Report, Sent, Verdict
@@ -48,6 +49,24 @@ DOCUMENTS: tuple[Document, ...] = (
         seconds=3,
         overlay=Overlay(BASE, ("a.py",), ("b.py",), 2_300),
         backends=(Backend(".", _WHEEL), Backend("other")),
+    ),
+    Manifest(
+        recipe=Recipe(
+            commit=COMMIT,
+            submodules=(Named("third_party/x", BASE),),
+            flags=(Named("USE_CUDA", "0"),),
+            command="",
+            compiler="g++ 12",
+            python="cpython-311",
+            platform="linux x86_64",
+            image="",
+            recipe_version=1,
+        ),
+        file=_WHEEL.file,
+        sha256=_WHEEL.sha256,
+        built_at="2026-11-30T10:11:12+00:00",
+        seconds=3.5,
+        jobs=2,
     ),
     Plan(
         commit=COMMIT,
