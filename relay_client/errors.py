@@ -25,7 +25,8 @@ CrcrError
 ├── TestError
 │   ├── NothingSelected ········ 50  no test fits the selection
 │   ├── TestsFailed ············ 51  a test failed, crashed or was lost
-│   └── TestRunBroken ·········· 52  the test session itself did not work
+│   ├── TestRunBroken ·········· 52  the test session itself did not work
+│   └── BadSkipList ············ 54  a skip list cannot be read, or says what cannot be kept
 ├── ReportError
 │   ├── RelayUnreachable ······· 60  the callback could not be delivered; it waits in the outbox
 │   ├── RelayRefused ··········· 61  the relay answered that it does not take the callback
@@ -165,6 +166,10 @@ class TestsFailed(TestError):
 
 class TestRunBroken(TestError):
     exit_code = 52
+
+
+class BadSkipList(TestError):
+    exit_code = 54
 
 
 class ReportError(CrcrError):
