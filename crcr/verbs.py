@@ -13,7 +13,7 @@ from types import ModuleType
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb: where it lives, the action that wraps it, and what it does in a line."""
+    """One verb: where it lives, the action that wraps it (none: for the shell alone), what it does in a line."""
 
     name: str
     module: str
@@ -41,6 +41,10 @@ VERBS = (
          "Run them and leave the evidence"),
     Verb("report", "relay_client.report.verb", "actions/report-status",
          "Tell the relay that a row runs, or how it ended"),
+    Verb("skips check", "backend_ci.testing.skips.check_verb", "",
+         "Find what is wrong with skip lists: stale, expired, malformed, redundant entries"),
+    Verb("skips compress", "backend_ci.testing.skips.compress_verb", "",
+         "Fold a skip list's entries into rules, and prove that they match the same tests"),
     Verb("run", "crcr.run", ".",
          "Walk checkout, build-pytorch, build-backend, plan and test"),
 )  # fmt: skip

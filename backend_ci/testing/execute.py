@@ -130,7 +130,13 @@ def _one_session(
         arguments.append("--continue-on-collection-errors")
     timed = SessionPlace(place.folder, place.workspace, place.environment, place.commands, deadline_seconds)
     return run_session(
-        timed, build, plan.selection, [*arguments, *plan.paths], planned=list(tests), journal=journal
+        timed,
+        build,
+        plan.selection,
+        [*arguments, *plan.paths],
+        planned=list(tests),
+        skips=plan.skips,
+        journal=journal,
     )
 
 

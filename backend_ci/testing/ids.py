@@ -24,6 +24,7 @@ DTYPES = (
     "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
 )  # fmt: skip
 
+_DTYPES = frozenset(DTYPES)
 _UNITTEST = re.compile(r"(?P<method>\w[^\s()]*) \((?P<owner>[^\s()]+)\)")
 _MAIN = "__main__"
 
@@ -59,9 +60,7 @@ class TestId:
         """The method with its parameters, without device and dtypes."""
         if not self.parameters:
             return self.method
-        return (
-            f"{self.method}[{self.parameters}]" if self.bracketed else f"{self.method}_{self.parameters}"
-        )
+        return f"{self.method}[{self.parameters}]" if self.bracketed else f"{self.method}_{self.parameters}"
 
     @property
     def class_name(self) -> str:
@@ -105,13 +104,9 @@ class TestNames:
         named = {name.lower() for name in backends if name}
         self._devices = {name: name for name in _OTHER_DEVICES}
         self._devices.update(dict.fromkeys((*named, PRIVATEUSE1), PRIVATEUSE1))
-        either = "|".join(re.escape(name) for name in sorted(self._devices, key=len, reverse=True))
-        dtype = "|".join(DTYPES)
-        self._method_tail = re.compile(
-            rf"(?P<stem>.+)_(?P<device>{either})(?P<dtypes>(?:_(?:{dtype}))*)(?P<brackets>\[.*\])?", re.DOTALL
-        )
-        self._class_tail = re.compile(rf"(?P<stem>.+?)(?P<device>{either.upper()})")
-        self._dtype = re.compile(rf"_({dtype})(?=_|$)")
+        # The longest first: a name may be the end of another.
+        self._class_tokens = tuple(sorted((name.upper() for name in self._devices), key=len, reverse=True))
+        self._joined = tuple(f"_{name}" for name in (*self._devices, *DTYPES) if "_" in name)
         self._methods = frozenset(methods)
 
     def parse(self, text: str) -> TestId:
@@ -132,10 +127,11 @@ class TestNames:
 
     def device_of_class(self, name: str) -> tuple[str, str, str]:
         """A class name as (generic part, canonical device, token as spelled)."""
-        tail = self._class_tail.fullmatch(name)
-        if tail is None:
-            return name, "", ""
-        return tail["stem"], self._devices[tail["device"].lower()], tail["device"]
+        if name.endswith(self._class_tokens):
+            for token in self._class_tokens:
+                if name.endswith(token) and len(name) > len(token):
+                    return name[: -len(token)], self._devices[token.lower()], token
+        return name, "", ""
 
     def _unittest(self, method: str, owner: str) -> TestId:
         # Python 3.11 and newer add the method: `test_x (module.Class.test_x)`.
@@ -162,43 +158,46 @@ class TestNames:
         return self._split("::".join(parts), method, file=file)
 
     def _split(self, owner: str, method: str, *, file: str = "", module: str = "") -> TestId:
-        tail = self._method_tail.fullmatch(method)
-        generic, class_device, class_token = self.device_of_class(owner)
+        plain, bracket, rest = method.partition("[")
+        if bracket and not rest.endswith("]"):
+            raise BadTestId("a `[` is not closed")
+        parameters, bracketed = rest[:-1], bool(bracket)
+        stem, token, dtypes = self._method_tail(plain)
+        generic, device, class_token = self.device_of_class(owner) if token else (owner, "", "")
         # A device is one only when class and method agree: `TestCUDA.test_x` is a class of that name.
-        if tail is not None and class_device == self._devices[tail["device"]]:
-            stem, brackets = tail["stem"], tail["brackets"]
-            test = TestId(
-                generic,
-                stem,
-                file,
-                module,
-                device=class_device,
-                dtypes=tuple(self._dtype.findall(tail["dtypes"])),
-                class_token=class_token,
-                device_token=tail["device"],
-            )
-        else:
-            plain, bracket, rest = method.partition("[")
-            test, brackets = TestId(owner, plain, file, module), bracket + rest if rest else None
-        if brackets is not None:
-            if not brackets.endswith("]"):
-                raise BadTestId("a `[` is not closed")
-            return replace(test, parameters=brackets[1:-1], bracketed=True)
-        source = self._source_method(test.method)
-        if source is None:
-            return test
-        return replace(test, method=source, parameters=test.method[len(source) + 1 :])
+        if not token or device != self._devices[token]:
+            generic, stem, device, dtypes, class_token, token = owner, plain, "", (), "", ""
+        if self._methods and not bracketed:
+            source = self._source_method(stem)
+            stem, parameters = source, stem[len(source) + 1 :]
+        return TestId(generic, stem, file, module, parameters, bracketed, device, dtypes, class_token, token)
 
-    def _source_method(self, stem: str) -> Optional[str]:
-        """The longest known method that the stem begins with, when something follows it."""
-        if not self._methods or stem in self._methods:
-            return None
-        end = stem.rfind("_")
+    def _method_tail(self, name: str) -> tuple[str, str, tuple[str, ...]]:
+        """A method as (what comes before the device, device as spelled, dtypes). Without device: all empty."""
+        dtypes: list[str] = []
+        end = len(name)
+        while True:
+            start = name.rfind("_", 0, end)
+            if name.endswith(self._joined, 0, end):
+                start = next(end - len(each) for each in self._joined if name.endswith(each, 0, end))
+            if start <= 0:
+                return "", "", ()
+            token = name[start + 1 : end]
+            if token in self._devices:
+                return name[:start], token, tuple(reversed(dtypes))
+            if token not in _DTYPES:
+                return "", "", ()
+            dtypes.append(token)
+            end = start
+
+    def _source_method(self, stem: str) -> str:
+        """The longest known method that the stem is or begins with, or the stem."""
+        end = len(stem)
         while end > 0:
             if stem[:end] in self._methods:
                 return stem[:end]
             end = stem.rfind("_", 0, end)
-        return None
+        return stem
 
 
 def unittest_spelling(test: TestId) -> str:

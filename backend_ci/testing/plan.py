@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backend_ci.testing.session import Session, SessionPlace, read_environment, run_session
+from backend_ci.testing.skips.apply import ListsForRun, lists_for_run, warn
 from relay_client.documents.build import Build
 from relay_client.documents.document import load, save
 from relay_client.documents.plan import UNCLASSIFIED_POLICIES, Plan, Selection
@@ -33,6 +34,10 @@ class PlanOptions(StageOptions):
         default="skip",
         one_of=UNCLASSIFIED_POLICIES,
     )
+    skips: tuple[str, ...] = option("Skip lists, files in the repository, one a line", default=())
+    skips_on: tuple[str, ...] = option(
+        "Names of this place, such as a chip's; entries for other places do not apply", default=(), words=True
+    )
     test_environment: tuple[str, ...] = option(
         "Variables for the test process, NAME=VALUE, one a line", default=()
     )
@@ -52,6 +57,7 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
     build = load(Build, folder)
     names = tuple(words.HARDWARE_CLASSIFICATION_ALIASES.get(name, name) for name in options.hw_classification)
     selection = Selection(tuple(sorted(set(names))), options.unclassified)
+    lists = lists_for_run((context.workspace / path for path in options.skips), options.skips_on)
     place = session_place(options, context, commands)
     paths = tuple(
         os.path.relpath(_existing(context.workspace, path), context.workspace) for path in options.tests
@@ -60,7 +66,7 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
         session = run_session(
             place, build, selection, ["--collect-only", "-q", *COMMON_ARGUMENTS, *paths], quiet=True
         )
-        plan = _plan_of(session, build, selection, paths)
+        plan = _with_skips(_plan_of(session, build, selection, paths), lists, commands)
         for line in describe(plan):
             commands.line(line)
     save(plan, folder)
@@ -100,6 +106,7 @@ def describe(plan: Plan) -> list[str]:
     )
     return [
         divided,
+        *(f"{len(skip.tests)} of them: {skip.mode}, {skip.reason}" for skip in plan.skips[:20]),
         *(f"unclassified, left out: {name}" for name in plan.unclassified_classes if counts.unclassified),
         *(f"cannot be collected: {name}" for name in plan.broken_files),
     ]
@@ -123,8 +130,17 @@ def _plan_of(session: Session, build: Build, selection: Selection, paths: tuple[
         paths=paths,
         tests=report.tests,
         unclassified_classes=report.unclassified_classes,
+        origins=report.origins,
+        device=report.device,
         broken_files=report.broken_files,
     )
+
+
+def _with_skips(plan: Plan, lists: ListsForRun, commands: Commands) -> Plan:
+    """The plan with what the skip lists say. Decided once: every shard and every re-run does the same."""
+    skips = lists.read(plan.device)
+    warn(skips, lists.today, commands)
+    return replace(plan, skips=lists.planned(skips, plan.tests, plan.origins, plan.device))
 
 
 def _existing(workspace: Path, path: str) -> Path:

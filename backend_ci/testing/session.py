@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Optional, TypeVar
 
 from relay_client.documents.build import Build
-from relay_client.documents.plan import Collected, Selection
+from relay_client.documents.plan import Collected, PlannedSkip, Selection, TestOrigin
 from relay_client.errors import TestRunBroken, UsageError
 from relay_client.protocol.shape import ShapeError, dump, member, parse, show
 from relay_client.runner.commands import Commands
@@ -30,6 +30,8 @@ class SessionReport:
     tests: tuple[str, ...] = member("Node ids that were kept")
     broken_files: tuple[str, ...] = member("Files that could not be collected")
     unclassified_classes: tuple[str, ...] = member("Classes without a classification")
+    origins: tuple[TestOrigin, ...] = member("What the names of device tests do not tell")
+    device: str = member("Name of the backend's device", pattern=r"[A-Za-z0-9_]{0,64}")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def run_session(
     arguments: Sequence[str],
     *,
     planned: Optional[Sequence[str]] = None,
+    skips: Sequence[PlannedSkip] = (),
     journal: Optional[Path] = None,
     quiet: bool = False,
 ) -> Session:
@@ -81,6 +84,7 @@ def run_session(
         "report": str(report),
         "torch": str(torch),
         "planned": planned,
+        "skips": {test: [skip.mode, skip.reason] for skip in skips for test in skip.tests},
         "journal": str(journal) if journal else None,
     }
     settings.write_text(json.dumps(value), encoding="utf-8")

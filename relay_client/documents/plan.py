@@ -9,6 +9,7 @@ from relay_client.protocol import vocabulary as words
 from relay_client.protocol.shape import member
 
 UNCLASSIFIED_POLICIES = ("run", "skip", "fail")
+SKIP_MODES = ("skip", "xfail", "xfail-strict")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,26 @@ class Collected:
 
 
 @dataclass(frozen=True)
+class PlannedSkip:
+    """Planned tests that a skip list names: they are accounted for, and do not run or may fail."""
+
+    tests: tuple[str, ...] = member("Node ids")
+    mode: str = member("What becomes of them", one_of=SKIP_MODES)
+    reason: str = member("Why, as the list says it", default="")
+
+
+@dataclass(frozen=True)
+class TestOrigin:
+    """What the running PyTorch knows of device tests, and their names do not tell for certain."""
+
+    __test__ = False  # not a pytest class
+
+    tests: tuple[str, ...] = member("Node ids")
+    source: str = member("The method's name in the source", default="")
+    operator: str = member("OpInfo.full_name of the operator that is tested", default="")
+
+
+@dataclass(frozen=True)
 class Plan:
     """The tests of a run. All of them belong to one shard for now; `shards` says how many there are."""
 
@@ -46,3 +67,6 @@ class Plan:
     unclassified_classes: tuple[str, ...] = member("Classes that declare no hardware classification")
     broken_files: tuple[str, ...] = member("What could not be collected, with the first line of why")
     shards: int = member("Number of shards", minimum=1, default=1)
+    skips: tuple[PlannedSkip, ...] = member("Tests that a skip list names", default=())
+    device: str = member("Name of the backend's device; empty when torch has none", default="")
+    origins: tuple[TestOrigin, ...] = member("What their names do not tell", default=())

@@ -29,6 +29,49 @@ def classification_of(item: Any) -> Optional[str]:
     return _ALIASES.get(name, name)
 
 
+def origin_of(item: Any) -> Optional[tuple[str, str]]:
+    """A device test's method as the source names it, and its operator's full name; None for any other test.
+
+    PyTorch's instantiate_test keeps both: the name through functools.wraps, the parameters as a default.
+    """
+    function = getattr(item.cls, getattr(item, "originalname", None) or item.name, None)
+    source = getattr(function, "__name__", "")
+    defaults = getattr(function, "__defaults__", None) or ()
+    parameters = defaults[0] if defaults and isinstance(defaults[0], dict) else {}
+    operator = getattr(parameters.get("op"), "full_name", "")
+    if source in ("", item.name) and not operator:
+        return None
+    return str(source), str(operator)
+
+
+def backend_name() -> str:
+    """The name that stands for PrivateUse1 in test ids."""
+    core = getattr(sys.modules.get("torch"), "_C", None)
+    name = getattr(core, "_get_privateuse1_backend_name", None)
+    return str(name()) if name is not None else ""
+
+
+def mark(item: Any, mode: str, reason: str) -> None:
+    """What a skip list says of a test. It stays collected, and ends as skipped or as an expected failure."""
+    if mode == "skip":
+        item.add_marker(pytest.mark.skip(reason=reason), append=False)
+    elif mode:
+        item.add_marker(pytest.mark.xfail(reason=reason, strict=mode == "xfail-strict"), append=False)
+
+
+def origins_of(items: list[pytest.Item]) -> list[dict[str, Any]]:
+    """Tests by what they come from."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        origin = origin_of(item)
+        if origin is not None:
+            groups.setdefault(origin, []).append(item.nodeid)
+    return [
+        {"tests": tests, "source": source, "operator": operator}
+        for (source, operator), tests in groups.items()
+    ]
+
+
 class Selection:
     """Keeps the tests that fit, and says of the others why not."""
 
@@ -36,11 +79,13 @@ class Selection:
         self.wanted = frozenset(settings["hw_classification"])
         self.unclassified = settings["unclassified"]
         self.planned = settings.get("planned")
+        self.skips = settings.get("skips") or {}
         self.report = settings["report"]
         self.counts = dict.fromkeys(("selected", "mismatched", "unclassified", "without_class"), 0)
         self.unclassified_classes: list[str] = []
         self.broken_files: list[str] = []
         self.selected: list[str] = []
+        self.origins: list[dict[str, Any]] = []
 
     @pytest.hookimpl(trylast=True)  # after the user's own plugins and conftest files
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -54,6 +99,9 @@ class Selection:
             config.hook.pytest_deselected(items=gone)
         items[:] = kept
         self.selected = [item.nodeid for item in kept]
+        self.origins = origins_of(kept)
+        for item in kept:
+            mark(item, *self.skips.get(item.nodeid, ("", "")))
 
     def keeps(self, item: Any) -> bool:
         if item.cls is None:
@@ -78,15 +126,15 @@ class Selection:
             self.broken_files.append(f"{report.nodeid or 'collection'}: {reason[-1]}"[:_MESSAGE_CHARACTERS])
 
     def pytest_sessionfinish(self) -> None:
-        write_json(
-            self.report,
-            {
-                "collected": {**self.counts, "broken": len(self.broken_files)},
-                "tests": self.selected,
-                "broken_files": self.broken_files,
-                "unclassified_classes": self.unclassified_classes,
-            },
-        )
+        report: dict[str, Any] = {
+            "collected": {**self.counts, "broken": len(self.broken_files)},
+            "tests": self.selected,
+            "broken_files": self.broken_files,
+            "unclassified_classes": self.unclassified_classes,
+            "origins": self.origins,
+            "device": backend_name(),
+        }
+        write_json(self.report, report)
 
 
 class Journal:

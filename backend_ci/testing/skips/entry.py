@@ -7,8 +7,9 @@ from datetime import date
 from typing import Optional
 
 from backend_ci.testing.ids import PRIVATEUSE1
+from relay_client.documents.plan import SKIP_MODES
 
-MODES = ("skip", "xfail", "xfail-strict")
+MODES = SKIP_MODES
 # Where a rule applies that names no device: on the backend, and in tests that are made for no device.
 _BACKEND_AND_NONE = ("", PRIVATEUSE1)
 
@@ -19,6 +20,7 @@ class Entry:
 
     `method` is a test's name without device and dtypes: as the source has it (then all its parameters are meant), or
     with parameters. `operator` is an `OpInfo.full_name`. `dtypes` empty: with any. `on` empty: everywhere.
+    `spelled` is a class that was named with its device: it may as well be a class of that very name, like `TestCUDA`.
     """
 
     file: str = ""
@@ -32,12 +34,16 @@ class Entry:
     issue: str = ""
     expires: Optional[date] = None
     on: tuple[str, ...] = ()
+    spelled: str = ""
     where: str = ""
 
     @property
     def devices(self) -> tuple[str, ...]:
         """Canonical devices of the tests that are meant."""
-        return _BACKEND_AND_NONE if self.device is None else (self.device,)
+        if self.device is not None:
+            return (self.device,)
+        # An operator is always tested on a device.
+        return (PRIVATEUSE1,) if self.operator else _BACKEND_AND_NONE
 
     def expired(self, today: date) -> bool:
         """The last day that counts is the one that is named."""

@@ -29,35 +29,39 @@ def target(names: TestNames, text: str) -> Entry:
         if _is_method(text):
             raise BadField(f"{show(text)} is a test without its class; write Class::{text}")
         return of_class(names, text)
-    if path and rest and not path.endswith(".py") and not _is_method(text.rpartition("::")[2].partition("[")[0]):
+    if (
+        path
+        and rest
+        and not path.endswith(".py")
+        and not _is_method(text.rpartition("::")[2].partition("[")[0])
+    ):
         return of_class(names, text)
     try:
-        return of_test(names.parse(text))
+        return of_test(names, names.parse(text))
     except BadTestId as error:
         raise BadField(f"{show(text)} names no test: {error}") from None
 
 
-def of_test(test: TestId) -> Entry:
+def of_test(names: TestNames, test: TestId) -> Entry:
     """The entry for one test. A test that is spelled without a device may be the source's name of many."""
-    return Entry(
-        file=test.path,
-        cls=test.class_name,
-        method=test.stem,
-        device=test.device or None,
-        dtypes=(test.dtype,) if test.dtype else (),
-    )
+    if not test.device:
+        return replace(of_class(names, test.owner, test.path), method=test.stem)
+    dtypes = (test.dtype,) if test.dtype else ()
+    return Entry(test.path, test.class_name, test.stem, device=test.device, dtypes=dtypes)
 
 
 def of_class(names: TestNames, name: str, file: str = "") -> Entry:
+    """The entry for a class. One that is spelled with a device means that device's."""
     generic, device, _ = names.device_of_class(name)
-    return Entry(file=file, cls=generic.replace("::", "."), device=device or None)
+    spelled = name.replace("::", ".") if device else ""
+    return Entry(file=file, cls=generic.replace("::", "."), device=device or None, spelled=spelled)
 
 
 def read_dtypes(values: Iterable[object]) -> tuple[str, ...]:
     """Names of dtypes, with or without `torch.`; a test of two has both, joined by `_`. Raises BadField."""
     names = []
     for value in values:
-        name = str(value)[len("torch.") :] if str(value).startswith("torch.") else str(value)
+        name = str(value).removeprefix("torch.")
         if name not in _DTYPES and not _is_joined(name):
             raise BadField(f"dtypes has {show(value)}; allowed are {', '.join(DTYPES[:16])}, …")
         names.append(name)
@@ -96,7 +100,9 @@ def read_device(names: TestNames, value: object) -> Optional[str]:
     """A device by any of its names. Raises BadField."""
     known = names.canonical(str(value))
     if known is None:
-        raise BadField(f"device is {show(value)}; allowed are {PRIVATEUSE1}, the backend's name, cpu, cuda, …")
+        raise BadField(
+            f"device is {show(value)}; allowed are {PRIVATEUSE1}, the backend's name, cpu, cuda, …"
+        )
     return known
 
 
@@ -145,7 +151,7 @@ def _what(given: Mapping[str, object], names: TestNames) -> Entry:
         if entry.cls:
             raise BadField("`test` names a class already; leave `class` out")
         named = of_class(names, _text("class", given["class"]))
-        entry = replace(entry, cls=named.cls, device=named.device)
+        entry = replace(entry, cls=named.cls, device=named.device, spelled=named.spelled)
     if given.get("file"):
         if entry.file:
             raise BadField("`test` names a file already; leave `file` out")

@@ -39,7 +39,9 @@ def read_foreign(value: Mapping[str, object], file: str, names: TestNames) -> Sk
 def _with_details(entry: Entry, details: object) -> Entry:
     if not isinstance(details, list) or len(details) not in (2, 3) or not isinstance(details[-1], list):
         raise fields.BadField(f"{show(details)} is neither [issue, link, [platforms]] nor [reason, [chips]]")
-    *words, places = [[str(each) for each in part] if isinstance(part, list) else str(part) for part in details]
+    *words, places = [
+        [str(each) for each in part] if isinstance(part, list) else str(part) for part in details
+    ]
     # Some chips are sentences: they say why, not where.
     sentences = [place for place in places if not _CONDITION.fullmatch(place)]
     on = () if "" in places else tuple(place for place in places if place not in sentences)

@@ -20,6 +20,7 @@ class KnownTest:
     """A test, and what only the running PyTorch knows of it: the method's name in the source, the operator."""
 
     id: TestId
+    text: str = ""
     source: str = ""
     operator: str = ""
 
@@ -67,9 +68,11 @@ class SkipIndex:
             if not (entry.cls or entry.method or entry.operator):
                 self._files.setdefault((device, name), {}).setdefault(name, []).append(entry)
                 continue
+            owners = [(entry.cls, device)] + [(entry.spelled, "")] * bool(entry.spelled)
             for dtype in entry.dtypes or ("",):
-                key = (entry.cls, entry.method, entry.operator, dtype, device)
-                self._by_key.setdefault(key, {}).setdefault(name, []).append(entry)
+                for cls, made_for in owners:
+                    key = (cls, entry.method, entry.operator, dtype, made_for)
+                    self._by_key.setdefault(key, {}).setdefault(name, []).append(entry)
 
 
 def _in_file(bucket: dict[str, list[Entry]], path: str, name: str) -> Iterator[Entry]:
