@@ -23,6 +23,8 @@ class CompressOptions(SkipListOptions):
     )
 
 
+_SHOWN = 10
+
 OPTIONS = (CompressOptions,)
 
 OUTPUTS: dict[str, str] = {}
@@ -42,10 +44,15 @@ def run(options: CompressOptions, context: RunContext, commands: Commands) -> No
             seen=str(options.output),
             fix="--output rules.json, .yml, .toml or .txt",
         )
+    commands.line("Reading the tests and the lists ...")
     tests, backends = read_universe(context.workspace / options.against, options.backend)
     skips = read_skip_lists(options.paths(context), backends)
-    for problem in skips.problems:
-        commands.warning(f"left out, malformed: {problem.where}: {problem.what}")
+    for problem in skips.problems[:_SHOWN]:
+        commands.line(f"left out: {problem.where}: {problem.what}")
+    if skips.problems:
+        commands.warning(
+            f"{len(skips.problems)} malformed entries are left out; `crcr skips check` lists them"
+        )
     rules = compress(skips.entries, tests)
     output = context.workspace / options.output
     unfinished = output.with_name(f"unfinished-{output.name}")
@@ -59,6 +66,7 @@ def run(options: CompressOptions, context: RunContext, commands: Commands) -> No
                 seen="; ".join(problem.what for problem in written.problems[:3]),
                 fix="--output with the ending .json",
             )
+        commands.line(f"Proving {len(written.entries)} rules on {len(tests)} tests ...")
         prove(skips.entries, written.entries, tests)
         unfinished.replace(output)
     except OSError as error:

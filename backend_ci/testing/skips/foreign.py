@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from backend_ci.testing.ids import TestNames
 from backend_ci.testing.skips import fields
-from backend_ci.testing.skips.entry import Entry, Problem, SkipList
+from backend_ci.testing.skips.entry import Problem, SkipList
 from relay_client.protocol.shape import show
 
 _CONDITION = re.compile(r"[\w.+-]*")
@@ -25,29 +25,27 @@ def read_foreign(value: Mapping[str, object], file: str, names: TestNames) -> Sk
     for number, (key, details) in enumerate(value.items(), start=1):
         where = f"{file}: entry {number}"
         try:
-            entry = fields.target(names, key)
-            if not entry.method:
+            test = fields.target(names, key)
+            if not test.method:
                 raise fields.BadField(f"{show(key)} names no test; the key is `test (module.Class)`")
-            entry = _with_details(entry, details)
+            reason, issue, on = _details(details)
         except fields.BadField as error:
             problems.append(Problem(where, str(error)))
             continue
-        entries.append(replace(entry, where=where))
+        # Where a class cannot be set up, unittest reports this name, and no test of it runs.
+        method = "" if test.method == "setUpClass" else test.method
+        entries.append(replace(test, method=method, reason=reason, issue=issue, on=on, where=where))
     return SkipList(tuple(entries), tuple(problems), strict=False)
 
 
-def _with_details(entry: Entry, details: object) -> Entry:
+def _details(details: object) -> tuple[str, str, tuple[str, ...]]:
+    """Reason, issue and the places where an entry applies. Raises BadField."""
     if not isinstance(details, list) or len(details) not in (2, 3) or not isinstance(details[-1], list):
         raise fields.BadField(f"{show(details)} is neither [issue, link, [platforms]] nor [reason, [chips]]")
-    *words, places = [
-        [str(each) for each in part] if isinstance(part, list) else str(part) for part in details
-    ]
+    places = [str(place) for place in details[-1]]
     # Some chips are sentences: they say why, not where.
     sentences = [place for place in places if not _CONDITION.fullmatch(place)]
     on = () if "" in places else tuple(place for place in places if place not in sentences)
     if len(details) == 3:
-        number, link = words
-        reason = f"disabled in PyTorch's own CI, issue {number}"
-        return replace(entry, reason=reason, issue=str(link), on=on)
-    reason = "; ".join(text for text in (str(words[0]), *sentences) if text)
-    return replace(entry, reason=reason, on=on)
+        return f"disabled in PyTorch's own CI, issue {details[0]}", str(details[1]), on
+    return "; ".join(text for text in (str(details[0]), *sentences) if text), "", on

@@ -13,7 +13,7 @@ from backend_ci.testing.skips.entry import Entry, Problem, SkipList
 _LINE = re.compile(
     r"(?P<what>(?![a-z]+=)[^\s#]+(?: \([^)]*\))?)?(?P<options>(?:\s*[a-z]+=\S+)*)\s*(?:#\s*(?P<reason>.*))?"
 )
-OPTIONS = ("class", "operator", "dtypes", "device", "mode", "issue", "expires", "on")
+OPTIONS = ("file", "class", "operator", "dtypes", "device", "mode", "issue", "expires", "on")
 
 
 def read_text(text: str, file: str, names: TestNames) -> SkipList:

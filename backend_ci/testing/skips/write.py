@@ -21,7 +21,10 @@ def members(entry: Entry) -> dict[str, Any]:
     """An entry as the structured formats have it: what is absent is left out."""
     values: dict[str, Any] = {}
     cls = entry.spelled or entry.cls
-    if entry.method:
+    if entry.method and not entry.method.startswith("test"):
+        # Between `::` it would be taken for a class.
+        values["test"], values["file"] = f"{entry.method} (__main__.{cls})", entry.file
+    elif entry.method:
         values["test"] = "::".join(part for part in (entry.file, cls, entry.method) if part)
     else:
         values["file"], values["class"] = entry.file, cls
@@ -71,7 +74,8 @@ def _line(given: Mapping[str, Any]) -> str:
         parts.append("::".join(part for part in (given["file"], given.get("class")) if part))
     elif "class" in given:
         parts.append(given["class"])
-    for name in ("operator", "device", "dtypes", "mode", "issue", "expires", "on"):
+    options = ["operator", "device", "dtypes", "mode", "issue", "expires", "on"]
+    for name in (["file"] if "test" in given else []) + options:
         if name in given:
             value = given[name]
             parts.append(f"{name}={','.join(value) if isinstance(value, list) else value}")
