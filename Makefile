@@ -5,6 +5,7 @@ SCENARIO ?= pull-request
 PYTHON ?= python3
 OUTPUT ?= demo-output
 STAY ?=
+SKIPS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +17,7 @@ OLDEST_VENV := .cache/python3.9
 # What the reference backend's tests need beside torch; its workflow file lists the same.
 TEST_REQUIREMENTS := ninja pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help demo test test-newest test-oldest test-unit lint generate wheels setup setup-dev clean
+.PHONY: help demo test test-newest test-oldest test-unit lint generate bench-skips wheels setup setup-dev clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -36,6 +37,9 @@ test-oldest: $(OLDEST_VENV)/.complete ## the runner side under the oldest suppor
 
 test-unit: setup-dev ## what needs no PyTorch
 	$(BIN)/pytest -m "not road"
+
+bench-skips: setup-dev ## how long one test takes to look up in 32,000 entries: make bench-skips SKIPS=list.json
+	$(BIN)/python benchmarks/skips.py $(SKIPS)
 
 lint: setup-dev ## ruff, mypy, zizmor, actionlint, schemas, generated files
 	$(BIN)/ruff check .

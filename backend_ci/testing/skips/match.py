@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date
 from pathlib import PurePosixPath
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from backend_ci.testing.ids import TestId, same_file
 from backend_ci.testing.skips.entry import Entry
@@ -15,8 +14,7 @@ from backend_ci.testing.skips.entry import Entry
 _Key = tuple[str, str, str, str, str]
 
 
-@dataclass(frozen=True)
-class KnownTest:
+class KnownTest(NamedTuple):
     """A test, and what only the running PyTorch knows of it: the method's name in the source, the operator."""
 
     id: TestId
