@@ -102,12 +102,12 @@ def _cover(
 
 
 def _same_reach(one: Entry, other: Entry) -> bool:
-    return (one.file, one.cls, one.method, one.operator) == (
-        other.file,
-        other.cls,
-        other.method,
-        other.operator,
-    )
+    return _reach(one) == _reach(other)
+
+
+def _reach(entry: Entry) -> tuple[object, ...]:
+    """Which tests an entry means."""
+    return entry.file, entry.cls, entry.method, entry.operator, entry.device, frozenset(entry.dtypes)
 
 
 def _stale(entries: Iterable[Entry], tests: Sequence[KnownTest], today: date) -> list[Finding]:
