@@ -69,7 +69,7 @@ def run(options: CompressOptions, context: RunContext, commands: Commands) -> No
         commands.line(f"Proving {len(written.entries)} rules on {len(tests)} tests ...")
         prove(skips.entries, written.entries, tests)
         unfinished.replace(output)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise UsageError(
             "The rules cannot be written.", seen=f"{output}: {error}", fix="--output: a file in a folder"
         ) from error

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
 from backend_ci.testing.skips.entry import Entry
+
+# Controls, line ends and marks that YAML 1.1 does not take, or takes for a line's end.
+_NOT_PLAIN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 FORMATS = ("json", "yml", "yaml", "toml", "txt")
 
@@ -44,22 +48,22 @@ def _json(listed: list[dict[str, Any]]) -> str:
 
 
 def _yaml(listed: list[dict[str, Any]]) -> str:
-    """Each entry as a flow mapping: JSON text is YAML."""
-    return "skips:\n" + "".join(f"  - {json.dumps(each)}\n" for each in listed) if listed else "skips: []\n"
+    """Each entry as a flow mapping."""
+    return "skips:\n" + "".join(f"  - {_quoted(each)}\n" for each in listed) if listed else "skips: []\n"
 
 
 def _toml(listed: list[dict[str, Any]]) -> str:
     if not listed:
         return "skips = []\n"
     return "\n".join(
-        "[[skips]]\n" + "".join(f"{name} = {_toml_value(value)}\n" for name, value in each.items())
+        "[[skips]]\n" + "".join(f"{name} = {_quoted(value)}\n" for name, value in each.items())
         for each in listed
     )
 
 
-def _toml_value(value: Any) -> str:
-    # TOML's basic strings are JSON's, but for surrogate pairs and DEL.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _quoted(value: Any) -> str:
+    """JSON that is YAML and TOML too: no surrogate pairs, and no character that one of them does not take as it is."""
+    return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def _text(listed: list[dict[str, Any]]) -> str:
