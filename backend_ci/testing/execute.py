@@ -136,6 +136,7 @@ def _one_session(
         [*arguments, *plan.paths],
         planned=list(tests),
         skips=plan.skips,
+        tolerances=plan.tolerances,
         journal=journal,
     )
 

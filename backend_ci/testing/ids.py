@@ -40,8 +40,6 @@ class TestId(NamedTuple):  # made once a test and entry: a third of a dataclass'
     `class_token` and `device_token` keep the spelling of the device, so that a parsed id renders as it was.
     """
 
-    __test__ = False  # not a pytest class
-
     owner: str
     method: str
     file: str = ""
@@ -87,6 +85,9 @@ class TestId(NamedTuple):  # made once a test and entry: a third of a dataclass'
         if self.device != PRIVATEUSE1:
             return self
         return self._replace(device_token=backend, class_token=class_token or PRIVATEUSE1.upper())
+
+
+TestId.__test__ = False  # type: ignore[attr-defined]  # not a pytest class
 
 
 class TestNames:

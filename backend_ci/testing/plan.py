@@ -6,8 +6,10 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from backend_ci.testing.capabilities.state import NOTHING, Stated, state
 from backend_ci.testing.session import Session, SessionPlace, read_environment, run_session
 from backend_ci.testing.skips.apply import ListsForRun, lists_for_run, warn
+from backend_ci.testing.skips.read import Python
 from relay_client.documents.build import Build
 from relay_client.documents.document import load, save
 from relay_client.documents.plan import UNCLASSIFIED_POLICIES, Plan, Selection
@@ -38,6 +40,9 @@ class PlanOptions(StageOptions):
     skips_on: tuple[str, ...] = option(
         "Names of this place, such as a chip's; entries for other places do not apply", default=(), words=True
     )
+    capabilities: str = option(
+        "File that states what the backend can do: dtypes, operators, features", default=""
+    )
     test_environment: tuple[str, ...] = option(
         "Variables for the test process, NAME=VALUE, one a line", default=()
     )
@@ -57,8 +62,12 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
     build = load(Build, folder)
     names = tuple(words.HARDWARE_CLASSIFICATION_ALIASES.get(name, name) for name in options.hw_classification)
     selection = Selection(tuple(sorted(set(names))), options.unclassified)
-    lists = lists_for_run((context.workspace / path for path in options.skips), options.skips_on)
     place = session_place(options, context, commands)
+    python = Python(build.interpreter, place.environment)
+    lists = lists_for_run((context.workspace / path for path in options.skips), options.skips_on, python)
+    stated = (
+        state(context.workspace / options.capabilities, place, python) if options.capabilities else NOTHING
+    )
     paths = tuple(
         os.path.relpath(_existing(context.workspace, path), context.workspace) for path in options.tests
     )
@@ -66,7 +75,7 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
         session = run_session(
             place, build, selection, ["--collect-only", "-q", *COMMON_ARGUMENTS, *paths], quiet=True
         )
-        plan = _with_skips(_plan_of(session, build, selection, paths), lists, commands)
+        plan = _with_skips(_plan_of(session, build, selection, paths), lists, stated, commands)
         for line in describe(plan):
             commands.line(line)
     save(plan, folder)
@@ -136,11 +145,13 @@ def _plan_of(session: Session, build: Build, selection: Selection, paths: tuple[
     )
 
 
-def _with_skips(plan: Plan, lists: ListsForRun, commands: Commands) -> Plan:
+def _with_skips(plan: Plan, lists: ListsForRun, stated: Stated, commands: Commands) -> Plan:
     """The plan with what the skip lists say. Decided once: every shard and every re-run does the same."""
     skips = lists.read(plan.device)
     warn(skips, lists.today, commands)
-    return replace(plan, skips=lists.planned(skips, plan.tests, plan.origins, plan.device))
+    entries = (*skips.entries, *stated.skips)
+    planned = lists.planned(entries, plan.tests, plan.origins, plan.device)
+    return replace(plan, skips=planned, tolerances=stated.tolerances)
 
 
 def _existing(workspace: Path, path: str) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Optional, TypeVar
 
 from relay_client.documents.build import Build
-from relay_client.documents.plan import Collected, PlannedSkip, Selection, TestOrigin
+from relay_client.documents.plan import Collected, PlannedSkip, PlannedTolerance, Selection, TestOrigin
 from relay_client.errors import TestRunBroken, UsageError
 from relay_client.protocol.shape import ShapeError, dump, member, parse, show
 from relay_client.runner.commands import Commands
@@ -71,6 +71,7 @@ def run_session(
     *,
     planned: Optional[Sequence[str]] = None,
     skips: Sequence[PlannedSkip] = (),
+    tolerances: Sequence[PlannedTolerance] = (),
     journal: Optional[Path] = None,
     quiet: bool = False,
 ) -> Session:
@@ -85,6 +86,7 @@ def run_session(
         "torch": str(torch),
         "planned": planned,
         "skips": {test: [skip.mode, skip.reason] for skip in skips for test in skip.tests},
+        "tolerances": [dump(each) for each in tolerances],
         "journal": str(journal) if journal else None,
     }
     settings.write_text(json.dumps(value), encoding="utf-8")

@@ -41,6 +41,16 @@ class PlannedSkip:
 
 
 @dataclass(frozen=True)
+class PlannedTolerance:
+    """How far the backend's result of an operator may be off."""
+
+    operator: str = member("OpInfo.full_name")
+    dtype: str = member("Name of the dtype")
+    atol: float = member("Absolutely", minimum=0)
+    rtol: float = member("Relative to what is expected", minimum=0)
+
+
+@dataclass(frozen=True)
 class TestOrigin:
     """What the running PyTorch knows of device tests, and their names do not tell for certain."""
 
@@ -69,4 +79,5 @@ class Plan:
     shards: int = member("Number of shards", minimum=1, default=1)
     skips: tuple[PlannedSkip, ...] = member("Tests that a skip list names", default=())
     device: str = member("Name of the backend's device; empty when torch has none", default="")
+    tolerances: tuple[PlannedTolerance, ...] = member("From the backend's capabilities", default=())
     origins: tuple[TestOrigin, ...] = member("What their names do not tell", default=())

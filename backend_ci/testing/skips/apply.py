@@ -9,9 +9,9 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 
 from backend_ci.testing.ids import TestNames
-from backend_ci.testing.skips.entry import SkipList
+from backend_ci.testing.skips.entry import Entry, SkipList
 from backend_ci.testing.skips.match import SkipIndex
-from backend_ci.testing.skips.read import read_skip_lists
+from backend_ci.testing.skips.read import Python, read_skip_lists
 from backend_ci.testing.skips.universe import known_tests
 from relay_client.documents.plan import PlannedSkip, TestOrigin
 from relay_client.errors import BadSkipList
@@ -29,10 +29,11 @@ class ListsForRun:
     paths: tuple[Path, ...]
     conditions: frozenset[str]
     today: date
+    python: Python
 
     def read(self, device: str) -> SkipList:
         """The lists, with the backend's name known. Raises BadSkipList when one of ours has a malformed entry."""
-        skips = read_skip_lists(self.paths, (device,))
+        skips = read_skip_lists(self.paths, (device,), self.python)
         if skips.strict and skips.problems:
             first = skips.problems[:_SHOWN]
             raise BadSkipList(
@@ -43,10 +44,10 @@ class ListsForRun:
         return skips
 
     def planned(
-        self, skips: SkipList, tests: Sequence[str], origins: Iterable[TestOrigin], device: str
+        self, entries: Iterable[Entry], tests: Sequence[str], origins: Iterable[TestOrigin], device: str
     ) -> tuple[PlannedSkip, ...]:
-        """Which of the tests the lists name. Entries whose day has passed name none."""
-        index = SkipIndex(skips.entries, today=self.today, conditions=self.conditions)
+        """Which of the tests the entries name. Entries whose day has passed name none."""
+        index = SkipIndex(entries, today=self.today, conditions=self.conditions)
         groups: dict[tuple[str, str], list[str]] = {}
         for test in known_tests(tests, origins, TestNames((device,))):
             entry = index.find(test)
@@ -55,10 +56,10 @@ class ListsForRun:
         return tuple(PlannedSkip(tuple(named), mode, why) for (mode, why), named in groups.items())
 
 
-def lists_for_run(paths: Iterable[Path], places: Iterable[str]) -> ListsForRun:
+def lists_for_run(paths: Iterable[Path], places: Iterable[str], python: Python) -> ListsForRun:
     """Raises BadSkipList before any test is collected when a list cannot be read."""
     conditions = frozenset((*places, *_SYSTEMS.get(sys.platform, (sys.platform,))))
-    lists = ListsForRun(tuple(paths), conditions, datetime.now(timezone.utc).date())
+    lists = ListsForRun(tuple(paths), conditions, datetime.now(timezone.utc).date(), python)
     lists.read("")
     return lists
 

@@ -63,7 +63,7 @@ class SkipIndex:
     def _add(self, entry: Entry) -> None:
         name = PurePosixPath(entry.file).name
         for device in entry.devices:
-            if not (entry.cls or entry.method or entry.operator):
+            if not (entry.cls or entry.method or entry.operator or entry.dtypes):
                 self._files.setdefault((device, name), {}).setdefault(name, []).append(entry)
                 continue
             owners = [(entry.cls, device)] + [(entry.spelled, "")] * bool(entry.spelled)
@@ -82,7 +82,7 @@ def _in_file(bucket: dict[str, list[Entry]], path: str, name: str) -> Iterator[E
 
 
 def _probes(test: KnownTest) -> list[_Key]:
-    """At most 14 keys, from the most to the least specific."""
+    """At most 19 keys, from the most to the least specific."""
     identity = test.id
     cls, stem, device, dtype = identity.key
     methods = [stem]
@@ -102,6 +102,6 @@ def _probes(test: KnownTest) -> list[_Key]:
         for owner in (cls, "")
         for operator in operators
         for each in dtypes
-        if owner or operator
+        if owner or operator or each
     ]
     return probes

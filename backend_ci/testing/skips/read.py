@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import importlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from backend_ci.testing.ids import TestNames
 from backend_ci.testing.skips import fields
 from backend_ci.testing.skips.entry import Entry, Problem, SkipList
 from backend_ci.testing.skips.foreign import read_foreign
+from backend_ci.testing.skips.structured import ENDINGS, StructuredFile
 from backend_ci.testing.skips.text import read_text
 from relay_client.errors import BadSkipList
 from relay_client.protocol.shape import show
 
-MAX_LIST_BYTES = 64 * 1024 * 1024
 _KEYS = ("skips", "backend")
 
 
-def read_skip_list(path: Path, backends: Sequence[str] = ()) -> SkipList:
+@dataclass(frozen=True)
+class Python:
+    """An interpreter that may have PyYAML when the one that runs crcr has not, and its environment."""
+
+    interpreter: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_skip_list(path: Path, backends: Sequence[str] = (), python: Optional[Python] = None) -> SkipList:
     """What a list says. `backends`: names that stand for the backend's device in the ids.
 
     Raises BadSkipList when the file as a whole cannot be read; single entries become problems.
     """
-    text = _content(path)
-    parse = _PARSERS.get(path.suffix.lower())
-    if parse is None:
-        return read_text(text, path.name, TestNames(backends))
-    value = parse(text, path)
+    python = python or Python()
+    file = StructuredFile(path, BadSkipList, "A skip list", python.interpreter, python.environment)
+    if path.suffix.lower() not in ENDINGS:
+        return read_text(file.text(), path.name, TestNames(backends))
+    value = file.value()
     if not isinstance(value, dict):
         raise _wrong_shape(path, value)
     if "skips" in value or not value:
@@ -41,9 +47,11 @@ def read_skip_list(path: Path, backends: Sequence[str] = ()) -> SkipList:
     return read_foreign(value, path.name, TestNames((*backends, "npu")))
 
 
-def read_skip_lists(paths: Sequence[Path], backends: Sequence[str] = ()) -> SkipList:
+def read_skip_lists(
+    paths: Sequence[Path], backends: Sequence[str] = (), python: Optional[Python] = None
+) -> SkipList:
     """Several lists as one, in their order. Raises BadSkipList."""
-    lists = [read_skip_list(path, backends) for path in paths]
+    lists = [read_skip_list(path, backends, python) for path in paths]
     return SkipList(
         tuple(entry for each in lists for entry in each.entries),
         tuple(problem for each in lists for problem in each.problems),
@@ -79,71 +87,6 @@ def _several(given: Mapping[str, Any], names: TestNames) -> list[Entry]:
         if isinstance(given.get(name), list):
             return [entry for each in given[name] for entry in _several({**given, name: each}, names)]
     return [fields.from_members(given, names)]
-
-
-def _content(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_LIST_BYTES:
-            raise BadSkipList(
-                "A skip list is too large.",
-                seen=f"{path}: {path.stat().st_size} bytes; the limit is {MAX_LIST_BYTES}",
-                fix="fold it with `crcr skips compress`, or split it",
-            )
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise BadSkipList(
-            "A skip list cannot be read.", seen=f"{path}: {error}", fix="skips: files in the repository"
-        ) from error
-
-
-def _json(text: str, path: Path) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _toml(text: str, path: Path) -> Any:
-    toml = _package("tomllib", path, "Python 3.11 or newer")
-    try:
-        return toml.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _yaml(text: str, path: Path) -> Any:
-    yaml = _package("yaml", path, "PyYAML")
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from None
-
-
-_PARSERS: dict[str, Callable[[str, Path], Any]] = {
-    ".json": _json,
-    ".toml": _toml,
-    ".yml": _yaml,
-    ".yaml": _yaml,
-}
-
-
-def _package(name: str, path: Path, what: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise BadSkipList(
-            f"A skip list needs {what}, which the Python that runs crcr does not have.",
-            seen=str(path),
-            fix="write the list as JSON or one-line text: `crcr skips compress` converts it elsewhere",
-        ) from None
-
-
-def _unreadable(path: Path, error: Exception) -> BadSkipList:
-    return BadSkipList(
-        "A skip list is not what its name says.",
-        seen=f"{path}: {' '.join(str(error).split())[:300]}",
-        fix=f"correct it as {path.suffix[1:].upper()}, or give it the ending of its format",
-    )
 
 
 def _wrong_shape(path: Path, value: object) -> BadSkipList:

@@ -68,7 +68,7 @@ def test_a_format_without_its_package_says_so(
     package: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(BadSkipList, match="which the Python that runs crcr does not have") as caught:
+    with pytest.raises(BadSkipList, match="and it is not there") as caught:
         read_skip_list(written(tmp_path, "", name))
     assert caught.value.exit_code == 54
     assert "JSON" in caught.value.fix
