@@ -36,7 +36,7 @@ def read_database(place: SessionPlace, interpreter: str) -> Database:
         raise BadCapabilities(
             "The installed PyTorch did not say which operators it tests.",
             seen=said,
-            fix="its tests need numpy and expecttest beside torch; or leave `capabilities` out",
+            fix="mend what is seen above; PyTorch's test classes need numpy and expecttest beside torch",
         )
     return {
         str(name): frozenset(str(dtype) for dtype in dtypes)

@@ -1,11 +1,14 @@
-"""From capabilities and the installed PyTorch's operators to skips, tolerances, and PyTorch's own test configuration."""
+"""From capabilities and the installed PyTorch's operators to skips and tolerances.
+
+PyTorch's own `op_allowlist` and `test_exclusions` are not used: what they leave out is gone from the report, and an
+allowlist also shrinks the tests of devices whose classes are made later.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from backend_ci.testing.capabilities.read import Capabilities, Operator
 from backend_ci.testing.ids import DTYPES, PRIVATEUSE1
@@ -91,26 +94,9 @@ def tolerances(capabilities: Capabilities) -> tuple[PlannedTolerance, ...]:
     )
 
 
-def test_configs(capabilities: Capabilities, database: Database) -> dict[str, Any]:
-    """`op_allowlist` and `test_exclusions` as PrivateUse1TestBase.set_test_configs of torch ≥ 2.13 takes them.
-
-    For runs without this toolkit: what they leave out is gone from PyTorch's report, and an allowlist changes the
-    tests of other devices where these are made later. The toolkit's own runs use `skips` instead.
-    """
-    listed = [name for name, operator in capabilities.operators.items() if operator.supported]
-    refused = {name for name, operator in capabilities.operators.items() if not operator.supported}
-    allowed = (
-        listed if capabilities.unlisted == "skip" else [name for name in database if name not in refused]
-    )
-    exclusions: dict[str, Any] = {}
-    for feature in capabilities.missing:
-        for entry in feature.tests:
-            if entry.cls and not entry.method:
-                exclusions[entry.cls] = "*"
-            elif entry.cls and not entry.dtypes and exclusions.get(entry.cls) != "*":
-                exclusions.setdefault(entry.cls, []).append(entry.method)
-    return {"op_allowlist": sorted(allowed), "test_exclusions": exclusions}
-
-
 def _near(name: str, database: Database) -> str:
-    return ", ".join(difflib.get_close_matches(name, database, 3, 0.6)) or "none"
+    """The operator's variants, the operator of a variant that is not there, or what is spelled nearly so."""
+    base = name.partition(".")[0]
+    family = sorted(each for each in database if each == base or each.startswith(base + "."))
+    found = dict.fromkeys((*family, *difflib.get_close_matches(name, database, 3, 0.6)))
+    return ", ".join(tuple(found)[:3]) or "none"

@@ -207,36 +207,46 @@ def note_torch(path: str) -> None:
     write_json(path, {"git_version": str(torch.version.git_version), "location": str(torch.__file__)})
 
 
-def set_tolerances(listed: list[dict[str, Any]]) -> None:
+class Tolerances:
     """The backend's tolerances, before a test class is made: PyTorch's own op_overrides (torch 2.13 and newer).
 
     A decorator that names the backend's device leaves the tests of other devices as they are.
     """
-    if not listed:
-        return
-    import torch
-    from torch.testing._internal import common_device_type as made
-    from torch.testing._internal.opinfo.core import DecorateInfo
 
-    by_operator: dict[str, dict[Any, Any]] = {}
-    for each in listed:
-        dtypes = by_operator.setdefault(each["operator"], {})
-        dtypes[getattr(torch, each["dtype"])] = made.tol(atol=each["atol"], rtol=each["rtol"])
-    overrides = {
-        operator: [DecorateInfo(made.toleranceOverride(dtypes), device_type=backend_name())]
-        for operator, dtypes in by_operator.items()
-    }
-    base = made.PrivateUse1TestBase
-    if not hasattr(base, "op_overrides"):
-        raise SystemExit("tolerances of capabilities need torch 2.13 or newer: it has op_overrides")
-    given = {**(base.op_overrides or {})}
-    base.op_overrides = {**given, **{name: [*given.get(name, []), *each] for name, each in overrides.items()}}
+    def __init__(self, listed: list[dict[str, Any]]) -> None:
+        self.listed = listed
+
+    def pytest_sessionstart(self) -> None:
+        import torch
+
+        # The devices that tests are made for are fixed when PyTorch's test classes are imported, which is here.
+        if not hasattr(torch, backend_name()):
+            raise pytest.UsageError(
+                "tolerances need a backend that is there before test files are imported: "
+                "load it by an entry point of torch.backends, or in the first conftest.py"
+            )
+        from torch.testing._internal import common_device_type as made
+        from torch.testing._internal.opinfo.core import DecorateInfo
+
+        base = made.PrivateUse1TestBase
+        if not hasattr(base, "op_overrides"):
+            raise pytest.UsageError("tolerances need torch 2.13 or newer: it has op_overrides")
+        by_operator: dict[str, dict[Any, Any]] = {}
+        for each in self.listed:
+            dtypes = by_operator.setdefault(each["operator"], {})
+            dtypes[getattr(torch, each["dtype"])] = made.tol(atol=each["atol"], rtol=each["rtol"])
+        overrides = dict(base.op_overrides or {})
+        for operator, dtypes in by_operator.items():
+            ours = DecorateInfo(made.toleranceOverride(dtypes), device_type=backend_name())
+            overrides[operator] = [*overrides.get(operator, []), ours]
+        base.op_overrides = overrides
 
 
 def main(settings: dict[str, Any]) -> int:
     note_torch(settings["torch"])
-    set_tolerances(settings.get("tolerances") or [])
     plugins: list[object] = [Selection(settings)]
+    if settings.get("tolerances"):
+        plugins.append(Tolerances(settings["tolerances"]))
     if settings.get("journal"):
         plugins.append(Journal(settings["journal"]))
     return int(pytest.main(settings["arguments"], plugins=plugins))
