@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Optional
 
 from backend_ci.testing.skips.check import KINDS, check
-from backend_ci.testing.skips.read import read_skip_lists
+from backend_ci.testing.skips.read import Python, read_skip_lists
 from backend_ci.testing.skips.universe import read_universe
 from relay_client.errors import BadSkipList, UsageError
 from relay_client.runner.commands import Commands
@@ -27,6 +28,11 @@ class SkipListOptions:
     backend: tuple[str, ...] = option(
         "Names of the backend's device in test ids, such as npu", default=(), words=True
     )
+
+    @staticmethod
+    def python(context: RunContext) -> Python:
+        """This interpreter, as it is without isolation: it may have PyYAML."""
+        return Python(sys.executable, context.environment)
 
     def paths(self, context: RunContext) -> list[Path]:
         """Raises UsageError when no list is named."""
@@ -52,7 +58,7 @@ def run(options: CheckOptions, context: RunContext, commands: Commands) -> None:
     backends, tests = options.backend, None
     if options.against is not None:
         tests, backends = read_universe(context.workspace / options.against, backends)
-    skips = read_skip_lists(options.paths(context), backends)
+    skips = read_skip_lists(options.paths(context), backends, options.python(context))
     findings = check(skips, tests, datetime.now(timezone.utc).date())
     for kind, words in KINDS.items():
         found = [finding for finding in findings if finding.kind == kind]

@@ -46,7 +46,7 @@ def run(options: CompressOptions, context: RunContext, commands: Commands) -> No
         )
     commands.line("Reading the tests and the lists ...")
     tests, backends = read_universe(context.workspace / options.against, options.backend)
-    skips = read_skip_lists(options.paths(context), backends)
+    skips = read_skip_lists(options.paths(context), backends, options.python(context))
     for problem in skips.problems[:_SHOWN]:
         commands.line(f"left out: {problem.where}: {problem.what}")
     if skips.problems:
@@ -59,7 +59,7 @@ def run(options: CompressOptions, context: RunContext, commands: Commands) -> No
     try:
         unfinished.write_text(render(rules, output), encoding="utf-8")
         # Proved is what was written, as it is read again.
-        written = read_skip_list(unfinished, backends)
+        written = read_skip_list(unfinished, backends, options.python(context))
         if written.problems:
             raise BadSkipList(
                 "The rules cannot be written in this format.",

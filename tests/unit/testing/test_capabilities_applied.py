@@ -48,7 +48,7 @@ def job(tmp_path: Path) -> HardwareJob:
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = text.splitlines()
         path.write_text("\n".join(line[8:] for line in lines))
-        for parent in path.parents[: len(path.relative_to(site).parts) - 2]:
+        for parent in list(path.parents)[: len(path.relative_to(site).parts) - 2]:
             (parent / "__init__.py").touch()
     job.write(
         """
