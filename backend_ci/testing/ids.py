@@ -26,6 +26,7 @@ DTYPES = (
 _DTYPES = frozenset(DTYPES)
 _UNITTEST = re.compile(r"(?P<method>\w[^\s()]*) \((?P<owner>[^\s()]+)\)")
 _MAIN = "__main__"
+_MAIN_DOT = _MAIN + "."
 
 
 class BadTestId(ValueError):
@@ -105,7 +106,10 @@ class TestNames:
         self._devices.update(dict.fromkeys((*named, PRIVATEUSE1), PRIVATEUSE1))
         # The longest first: a name may be the end of another.
         self._class_tokens = tuple(sorted((name.upper() for name in self._devices), key=len, reverse=True))
-        self._joined = tuple(f"_{name}" for name in (*self._devices, *DTYPES) if "_" in name)
+        known = {*self._devices, *DTYPES}
+        self._joined = tuple(f"_{name}" for name in known if "_" in name)
+        self._plain = frozenset(known - {name.rpartition("_")[2] for name in self._joined})
+        self._classes: dict[str, tuple[str, str, str]] = {}
         self._methods = frozenset(methods)
 
     def parse(self, text: str) -> TestId:
@@ -126,19 +130,25 @@ class TestNames:
 
     def device_of_class(self, name: str) -> tuple[str, str, str]:
         """A class name as (generic part, canonical device, token as spelled)."""
-        if name.endswith(self._class_tokens):
-            for token in self._class_tokens:
-                if name.endswith(token) and len(name) > len(token):
-                    return name[: -len(token)], self._devices[token.lower()], token
+        found = self._classes.get(name)
+        if found is None:
+            found = self._classes[name] = self._class_tail(name)
+        return found
+
+    def _class_tail(self, name: str) -> tuple[str, str, str]:
+        for token in self._class_tokens:
+            if name.endswith(token) and len(name) > len(token):
+                return name[: -len(token)], self._devices[token.lower()], token
         return name, "", ""
 
     def _unittest(self, method: str, owner: str) -> TestId:
         # Python 3.11 and newer add the method: `test_x (module.Class.test_x)`.
-        owner = owner[: -len(method) - 1] if owner.endswith("." + method) else owner
-        parts = owner.split(".")
-        if owner.startswith(_MAIN + "."):
-            module, cls = _MAIN, owner[len(_MAIN) + 1 :]
+        if owner.endswith(method) and owner[: -len(method)].endswith("."):
+            owner = owner[: -len(method) - 1]
+        if owner.startswith(_MAIN_DOT):
+            module, cls = _MAIN, owner[len(_MAIN_DOT) :]
         else:
+            parts = owner.split(".")
             first = next((i for i, part in enumerate(parts) if part.lstrip("_")[:1].isupper()), None)
             if first is None:
                 raise BadTestId("no class is named; classes begin with a capital letter")
@@ -177,11 +187,12 @@ class TestNames:
         end = len(name)
         while True:
             start = name.rfind("_", 0, end)
-            if name.endswith(self._joined, 0, end):
-                start = next(end - len(each) for each in self._joined if name.endswith(each, 0, end))
+            token = name[start + 1 : end]
+            if token not in self._plain and name.endswith(self._joined, 0, end):
+                start = max(end - len(each) for each in self._joined if name.endswith(each, 0, end))
+                token = name[start + 1 : end]
             if start <= 0:
                 return "", "", ()
-            token = name[start + 1 : end]
             if token in self._devices:
                 return name[:start], token, tuple(reversed(dtypes))
             if token not in _DTYPES:

@@ -10,8 +10,11 @@ from typing import NamedTuple, Optional
 from backend_ci.testing.ids import TestId, same_file
 from backend_ci.testing.skips.entry import Entry
 
-# (class, method, operator, dtype, device); an empty part but the device is any.
-_Key = tuple[str, str, str, str, str]
+# (method, operator, dtype) within a class on a device; an empty part is any.
+_Key = tuple[str, str, str]
+# By the name of the file that an entry names, or "".
+_Bucket = dict[str, list[Entry]]
+_ANY = ("",)
 
 
 class KnownTest(NamedTuple):
@@ -37,8 +40,9 @@ class SkipIndex:
         conditions: frozenset[str] = frozenset(),
         everything: bool = False,
     ) -> None:
-        self._by_key: dict[_Key, dict[str, list[Entry]]] = {}
-        self._files: dict[tuple[str, str], dict[str, list[Entry]]] = {}
+        # The class and the device first: of most tests no entry names the class, and one step is enough.
+        self._by_class: dict[tuple[str, str], dict[_Key, _Bucket]] = {}
+        self._files: dict[tuple[str, str], _Bucket] = {}
         for entry in entries:
             if everything or (entry.applies(conditions) and not entry.expired(today)):
                 self._add(entry)
@@ -49,14 +53,24 @@ class SkipIndex:
 
     def matching(self, test: KnownTest) -> Iterator[Entry]:
         """All entries that fit, the most specific first. An entry of several dtypes comes once."""
-        path = test.id.path
+        identity = test.id
+        path = identity.path
         name = path.rpartition("/")[2]
-        for key in _probes(test):
-            bucket = self._by_key.get(key)
-            if bucket is not None:
-                yield from _in_file(bucket, path, name)
+        cls, stem, device, dtype = identity.key
+        dtypes = (dtype, "") if dtype else _ANY
+        operators = (test.operator, "") if test.operator else _ANY
+        for owner in (cls, "") if cls else _ANY:
+            keys = self._by_class.get((owner, device))
+            if keys is None:
+                continue
+            for method in _methods(test, stem) if owner == cls else _ANY:
+                for operator in operators:
+                    for each in dtypes:
+                        bucket = keys.get((method, operator, each))
+                        if bucket is not None:
+                            yield from _in_file(bucket, path, name)
         if name and self._files:
-            bucket = self._files.get((test.id.device, name))
+            bucket = self._files.get((device, name))
             if bucket is not None:
                 yield from _in_file(bucket, path, name)
 
@@ -67,41 +81,22 @@ class SkipIndex:
                 self._files.setdefault((device, name), {}).setdefault(name, []).append(entry)
                 continue
             owners = [(entry.cls, device)] + [(entry.spelled, "")] * bool(entry.spelled)
-            for dtype in entry.dtypes or ("",):
-                for cls, made_for in owners:
-                    key = (cls, entry.method, entry.operator, dtype, made_for)
-                    self._by_key.setdefault(key, {}).setdefault(name, []).append(entry)
+            for owner in owners:
+                keys = self._by_class.setdefault(owner, {})
+                for dtype in entry.dtypes or _ANY:
+                    bucket = keys.setdefault((entry.method, entry.operator, dtype), {})
+                    bucket.setdefault(name, []).append(entry)
 
 
-def _in_file(bucket: dict[str, list[Entry]], path: str, name: str) -> Iterator[Entry]:
+def _methods(test: KnownTest, stem: str) -> tuple[str, ...]:
+    """What an entry may call the test's method, the most specific first; last, nothing: the class as a whole."""
+    names = (stem, test.id.method, test.source, "")
+    return (stem, "") if stem in names[1:] and test.source in (stem, "") else tuple(dict.fromkeys(names))
+
+
+def _in_file(bucket: _Bucket, path: str, name: str) -> Iterator[Entry]:
     """Entries of a bucket for this file: those that name it, then those that name none."""
     for candidate in (name, "") if name else tuple(bucket):
         for entry in bucket.get(candidate, ()):
             if same_file(entry.file, path):
                 yield entry
-
-
-def _probes(test: KnownTest) -> list[_Key]:
-    """At most 19 keys, from the most to the least specific."""
-    identity = test.id
-    cls, stem, device, dtype = identity.key
-    methods = [stem]
-    for method in (identity.method, test.source):
-        if method and method not in methods:
-            methods.append(method)
-    dtypes = (dtype, "") if dtype else ("",)
-    operators = (test.operator, "") if test.operator else ("",)
-    probes = [
-        (cls, method, operator, each, device)
-        for method in methods
-        for operator in operators
-        for each in dtypes
-    ]
-    probes += [
-        (owner, "", operator, each, device)
-        for owner in (cls, "")
-        for operator in operators
-        for each in dtypes
-        if owner or operator or each
-    ]
-    return probes
