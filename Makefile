@@ -6,6 +6,7 @@ PYTHON ?= python3
 OUTPUT ?= demo-output
 STAY ?=
 TREE ?=
+SKIPS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,8 +19,8 @@ BENCH_VENV := .cache/bench-build/environment
 # What the reference backend's tests need beside torch; its workflow file lists the same.
 TEST_REQUIREMENTS := ninja pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help bench-build bench-classify bench-report demo test test-newest test-oldest test-unit lint generate wheels \
-	setup setup-dev clean
+.PHONY: help bench-build bench-classify bench-report bench-skips demo test test-newest test-oldest test-unit lint \
+	generate wheels setup setup-dev clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -42,6 +43,9 @@ test-unit: setup-dev ## what needs no PyTorch
 
 bench-build: $(BENCH_VENV)/.complete ## a C++ backend against real PyTorch: compiled cold, warm, through ccache and sccache
 	@$(BIN)/python -m benchmarks.build --python $(abspath $(BENCH_VENV))/bin/python --scratch .cache/bench-build/scratch
+
+bench-skips: setup-dev ## how long one test takes to look up in 32,000 entries: make bench-skips SKIPS=list.json
+	$(BIN)/python benchmarks/skips.py $(SKIPS)
 
 lint: setup-dev ## ruff, mypy, zizmor, actionlint, schemas, generated files
 	$(BIN)/ruff check .

@@ -27,12 +27,14 @@ def main(arguments: Optional[Sequence[str]] = None, environment: Optional[Mappin
     parser = _parser()
     if not arguments or arguments[0] in ("-h", "--help", "--version"):
         parser.parse_args(list(arguments) or ["--help"])
-    verb = BY_NAME.get(arguments[0])
+    length = 2 if " ".join(arguments[:2]) in BY_NAME else 1
+    name = " ".join(arguments[:length])
+    verb = BY_NAME.get(name)
     if verb is None:
-        parser.error(f"there is no verb {arguments[0]!r}; verbs: {', '.join(BY_NAME)}")
+        parser.error(f"there is no verb {name!r}; verbs: {', '.join(BY_NAME)}")
     try:
         module = verb.load()
-        given = _verb_parser(verb, module.OPTIONS).parse_intermixed_args(list(arguments[1:]))
+        given = _verb_parser(verb, module.OPTIONS).parse_intermixed_args(list(arguments[length:]))
         options = (
             given if verb.name == "run" else read_options(module.OPTIONS[0], vars(given), context.environment)
         )
@@ -71,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="crcr",
         usage="crcr VERB [options]",
         description="Take part in PyTorch's Cross-Repository CI Relay.",
-        epilog="verbs:\n" + "\n".join(f"  {verb.name:15}{verb.summary}" for verb in VERBS),
+        epilog="verbs:\n" + "\n".join(f"  {verb.name:16}{verb.summary}" for verb in VERBS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"crcr {VERSION}")

@@ -53,6 +53,10 @@ VERBS = (
          "Say before the first run why results would not show"),
     Verb("resend", "relay_client.report.resend", "",
          "Deliver the callbacks that wait in an outbox"),
+    Verb("skips check", "backend_ci.testing.skips.check_verb", "",
+         "Find what is wrong with skip lists: stale, expired, malformed, redundant entries"),
+    Verb("skips compress", "backend_ci.testing.skips.compress_verb", "",
+         "Fold a skip list's entries into rules, and prove that they match the same tests"),
     Verb("run", "crcr.run", ".",
          "Walk checkout, build-pytorch, build-backend, plan and test"),
 )  # fmt: skip

@@ -37,7 +37,9 @@ CrcrError
 │   ├── NothingSelected ········ 50  no test fits the selection
 │   ├── TestsFailed ············ 51  a test failed, crashed or was lost
 │   ├── TestRunBroken ·········· 52  the test session itself did not work
-│   └── LintFindings ··········· 53  test files break a rule, or the list of exceptions grew
+│   ├── LintFindings ··········· 53  test files break a rule, or the list of exceptions grew
+│   ├── BadSkipList ············ 54  a skip list cannot be read, or says what cannot be kept
+│   └── BadCapabilities ········ 55  the backend's stated capabilities cannot be read, or do not fit this PyTorch
 ├── ReportError
 │   ├── RelayUnreachable ······· 60  the callback could not be delivered; it waits in the outbox
 │   ├── RelayRefused ··········· 61  the relay answered that it does not take the callback
@@ -227,6 +229,14 @@ class TestRunBroken(TestError):
 
 class LintFindings(TestError):
     exit_code = 53
+
+
+class BadSkipList(TestError):
+    exit_code = 54
+
+
+class BadCapabilities(TestError):
+    exit_code = 55
 
 
 class ReportError(CrcrError):

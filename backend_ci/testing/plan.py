@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
 
+from backend_ci.testing.capabilities.state import NOTHING, Stated, state
 from backend_ci.testing.history import seconds_of_before
 from backend_ci.testing.session import COMMON_ARGUMENTS, Session, SessionPlace, read_environment, run_session
 from backend_ci.testing.shards import divide
+from backend_ci.testing.skips.apply import ListsForRun, lists_for_run, warn
+from backend_ci.testing.skips.read import Python
 from relay_client.documents.build import Build
 from relay_client.documents.document import load, save
 from relay_client.documents.plan import UNCLASSIFIED_POLICIES, Plan, Selection
@@ -36,6 +39,13 @@ class PlanOptions(StageOptions):
         default="skip",
         one_of=UNCLASSIFIED_POLICIES,
     )
+    skips: tuple[str, ...] = option("Skip lists, files in the repository, one a line", default=())
+    skips_on: tuple[str, ...] = option(
+        "Names of this place, such as a chip's; entries for other places do not apply", default=(), words=True
+    )
+    capabilities: str = option(
+        "File that states what the backend can do: dtypes, operators, features", default=""
+    )
     shards: int = option("Among how many jobs the tests are divided", default=1)
     history: Optional[Path] = option(
         "Folder with evidence of earlier runs: how long each test took, to divide them evenly", default=None
@@ -60,6 +70,11 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
     names = tuple(words.HARDWARE_CLASSIFICATION_ALIASES.get(name, name) for name in options.hw_classification)
     selection = Selection(tuple(sorted(set(names))), options.unclassified)
     place = session_place(options, context, commands)
+    python = Python(build.interpreter, place.environment)
+    lists = lists_for_run((context.workspace / path for path in options.skips), options.skips_on, python)
+    stated = (
+        state(context.workspace / options.capabilities, place, python) if options.capabilities else NOTHING
+    )
     paths = tuple(
         os.path.relpath(_existing(context.workspace, path), context.workspace) for path in options.tests
     )
@@ -67,7 +82,8 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
         session = run_session(
             place, build, selection, ["--collect-only", "-q", *COMMON_ARGUMENTS, *paths], quiet=True
         )
-        plan = _divided(_plan_of(session, build, selection, paths), options)
+        plan = _with_skips(_plan_of(session, build, selection, paths), lists, stated, commands)
+        plan = _divided(plan, options)
         for line in describe(plan):
             commands.line(line)
     save(plan, folder)
@@ -89,7 +105,8 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
 
 def _divided(plan: Plan, options: PlanOptions) -> Plan:
     seconds = seconds_of_before(options.history) if options.history is not None else {}
-    parts = divide(plan.tests, options.shards, seconds)
+    skipped = {test for skip in plan.skips if skip.mode == "skip" for test in skip.tests}
+    parts = divide(plan.tests, options.shards, seconds, skipped)
     if plan.tests and not all(parts):
         raise UsageError(
             "There are more shards than tests.",
@@ -118,6 +135,7 @@ def describe(plan: Plan) -> list[str]:
     )
     return [
         divided,
+        *(f"{len(skip.tests)} of them: {skip.mode}, {skip.reason}" for skip in plan.skips[:20]),
         *(f"unclassified, left out: {name}" for name in plan.unclassified_classes if counts.unclassified),
         *(f"cannot be collected: {name}" for name in plan.broken_files),
     ]
@@ -141,8 +159,19 @@ def _plan_of(session: Session, build: Build, selection: Selection, paths: tuple[
         paths=paths,
         tests=report.tests,
         unclassified_classes=report.unclassified_classes,
+        origins=report.origins,
+        device=report.device,
         broken_files=report.broken_files,
     )
+
+
+def _with_skips(plan: Plan, lists: ListsForRun, stated: Stated, commands: Commands) -> Plan:
+    """The plan with what the skip lists say. Decided once: every shard and every re-run does the same."""
+    skips = lists.read(plan.device)
+    warn(skips, lists.today, commands)
+    entries = (*skips.entries, *stated.skips)
+    planned = lists.planned(entries, plan.tests, plan.origins, plan.device)
+    return replace(plan, skips=planned, tolerances=stated.tolerances)
 
 
 def _existing(workspace: Path, path: str) -> Path:

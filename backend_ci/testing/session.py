@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Optional, TextIO, TypeVar
 
 from relay_client.documents.build import Build
-from relay_client.documents.plan import Collected, Selection
+from relay_client.documents.plan import Collected, PlannedSkip, PlannedTolerance, Selection, TestOrigin
 from relay_client.errors import TestRunBroken, UsageError
 from relay_client.protocol.shape import ShapeError, dump, member, parse, show
 from relay_client.runner.commands import Commands
@@ -32,6 +32,8 @@ class SessionReport:
     tests: tuple[str, ...] = member("Node ids that were kept")
     broken_files: tuple[str, ...] = member("Files that could not be collected")
     unclassified_classes: tuple[str, ...] = member("Classes without a classification")
+    origins: tuple[TestOrigin, ...] = member("What the names of device tests do not tell")
+    device: str = member("Name of the backend's device", pattern=r"[A-Za-z0-9_]{0,64}")
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ def run_session(
     arguments: Sequence[str],
     *,
     planned: Optional[Sequence[str]] = None,
+    skips: Sequence[PlannedSkip] = (),
+    tolerances: Sequence[PlannedTolerance] = (),
     journal: Optional[Path] = None,
     quiet: bool = False,
     device_probe: str = "",
@@ -96,6 +100,8 @@ def run_session(
         "report": str(report),
         "torch": str(torch),
         "planned": planned,
+        "skips": {test: [skip.mode, skip.reason] for skip in skips for test in skip.tests},
+        "tolerances": [dump(each) for each in tolerances],
         "journal": str(journal) if journal else None,
         "device_probe": device_probe,
         "lost_device": str(lost_device),

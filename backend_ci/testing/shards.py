@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from backend_ci.testing.harness.batches import owner
@@ -16,6 +16,7 @@ from backend_ci.testing.harness.batches import owner
 _PARTS_PER_SHARD = 4
 # What a test is taken for that nobody has timed.
 _UNKNOWN_SECONDS = 1.0
+_SKIPPED_SECONDS = 0.001
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class Unit:
     seconds: float
 
 
-def divide(tests: Sequence[str], shards: int, seconds: Mapping[str, float]) -> tuple[tuple[str, ...], ...]:
+def divide(
+    tests: Sequence[str], shards: int, seconds: Mapping[str, float], skipped: Collection[str] = ()
+) -> tuple[tuple[str, ...], ...]:
     """The tests of each shard: each test in exactly one, in the order of `tests` within it.
 
     Longest first onto the shard with the least (Graham, 1969), with classes cut where they exceed a part of a
@@ -36,7 +39,8 @@ def divide(tests: Sequence[str], shards: int, seconds: Mapping[str, float]) -> t
     if shards <= 1:
         return (tuple(tests),)
     place = {test: index for index, test in enumerate(tests)}
-    units = _units(tests, expected(tests, seconds), shards)
+    times = {**expected(tests, seconds), **dict.fromkeys(skipped, _SKIPPED_SECONDS)}
+    units = _units(tests, times, shards)
     loads = [(0.0, shard) for shard in range(shards)]
     result: list[list[str]] = [[] for _ in range(shards)]
     for unit in sorted(units, key=lambda unit: (-unit.seconds, place[unit.tests[0]])):
@@ -54,7 +58,7 @@ def expected(tests: Sequence[str], seconds: Mapping[str, float]) -> dict[str, fl
     medians = {name: statistics.median(values) for name, values in by_owner.items()}
     overall = statistics.median(seconds.values()) if seconds else _UNKNOWN_SECONDS
     return {
-        test: max(seconds[test] if test in seconds else medians.get(owner(test), overall), 0.001)
+        test: max(seconds[test] if test in seconds else medians.get(owner(test), overall), _SKIPPED_SECONDS)
         for test in tests
     }
 

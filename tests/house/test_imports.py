@@ -39,7 +39,10 @@ _WALLS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 )  # fmt: skip
 _STANDARD_ONLY = ("relay_client", "backend_ci", "crcr")
 # Runs inside the environment under test, as a stranger among strangers.
-_INSIDE = {"backend_ci.testing.inside.crcr_session": {"pytest", "torch"}}
+_INSIDE = {
+    "backend_ci.testing.inside.crcr_session": {"pytest", "torch"},
+    "backend_ci.testing.inside.list_operators": {"torch"},
+}
 
 
 def modules() -> Iterator[tuple[str, str]]:

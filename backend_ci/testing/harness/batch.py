@@ -107,6 +107,8 @@ def _one_process(
         # Files that could not be collected are tried again by whoever runs the whole plan.
         [*arguments, *(plan.paths if whole else files(batch.tests))],
         planned=list(tests),
+        skips=plan.skips,
+        tolerances=plan.tolerances,
         journal=batch.journal,
         device_probe=assignment.device_probe,
         watch=Watchdog(batch.journal, assignment.limits),

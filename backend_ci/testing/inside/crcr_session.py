@@ -34,6 +34,49 @@ def classification_of(item: Any) -> Optional[str]:
     return _ALIASES.get(name, name)
 
 
+def origin_of(item: Any) -> Optional[tuple[str, str]]:
+    """A device test's method as the source names it, and its operator's full name; None for any other test.
+
+    PyTorch's instantiate_test keeps both: the name through functools.wraps, the parameters as a default.
+    """
+    function = getattr(item.cls, getattr(item, "originalname", None) or item.name, None)
+    source = getattr(function, "__name__", "")
+    defaults = getattr(function, "__defaults__", None) or ()
+    parameters = defaults[0] if defaults and isinstance(defaults[0], dict) else {}
+    operator = getattr(parameters.get("op"), "full_name", "")
+    if source in ("", item.name) and not operator:
+        return None
+    return str(source), str(operator)
+
+
+def backend_name() -> str:
+    """The name that stands for PrivateUse1 in test ids."""
+    core = getattr(sys.modules.get("torch"), "_C", None)
+    name = getattr(core, "_get_privateuse1_backend_name", None)
+    return str(name()) if name is not None else ""
+
+
+def mark(item: Any, mode: str, reason: str) -> None:
+    """What a skip list says of a test. It stays collected, and ends as skipped or as an expected failure."""
+    if mode == "skip":
+        item.add_marker(pytest.mark.skip(reason=reason), append=False)
+    elif mode:
+        item.add_marker(pytest.mark.xfail(reason=reason, strict=mode == "xfail-strict"), append=False)
+
+
+def origins_of(items: list[pytest.Item]) -> list[dict[str, Any]]:
+    """Tests by what they come from."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        origin = origin_of(item)
+        if origin is not None:
+            groups.setdefault(origin, []).append(item.nodeid)
+    return [
+        {"tests": tests, "source": source, "operator": operator}
+        for (source, operator), tests in groups.items()
+    ]
+
+
 class Selection:
     """Keeps the tests that fit, and says of the others why not."""
 
@@ -41,11 +84,13 @@ class Selection:
         self.wanted = frozenset(settings["hw_classification"])
         self.unclassified = settings["unclassified"]
         self.planned = settings.get("planned")
+        self.skips = settings.get("skips") or {}
         self.report = settings["report"]
         self.counts = dict.fromkeys(("selected", "mismatched", "unclassified", "without_class"), 0)
         self.unclassified_classes: list[str] = []
         self.broken_files: list[str] = []
         self.selected: list[str] = []
+        self.origins: list[dict[str, Any]] = []
 
     @pytest.hookimpl(trylast=True)  # after the user's own plugins and conftest files
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -59,6 +104,9 @@ class Selection:
             config.hook.pytest_deselected(items=gone)
         items[:] = kept
         self.selected = [item.nodeid for item in kept]
+        self.origins = origins_of(kept)
+        for item in kept:
+            mark(item, *self.skips.get(item.nodeid, ("", "")))
 
     def keeps(self, item: Any) -> bool:
         if item.cls is None:
@@ -83,15 +131,15 @@ class Selection:
             self.broken_files.append(f"{report.nodeid or 'collection'}: {reason[-1]}"[:_MESSAGE_CHARACTERS])
 
     def pytest_sessionfinish(self) -> None:
-        write_json(
-            self.report,
-            {
-                "collected": {**self.counts, "broken": len(self.broken_files)},
-                "tests": self.selected,
-                "broken_files": self.broken_files,
-                "unclassified_classes": self.unclassified_classes,
-            },
-        )
+        report: dict[str, Any] = {
+            "collected": {**self.counts, "broken": len(self.broken_files)},
+            "tests": self.selected,
+            "broken_files": self.broken_files,
+            "unclassified_classes": self.unclassified_classes,
+            "origins": self.origins,
+            "device": backend_name(),
+        }
+        write_json(self.report, report)
 
 
 class Journal:
@@ -213,9 +261,46 @@ def note_torch(path: str) -> None:
     write_json(path, {"git_version": str(torch.version.git_version), "location": str(torch.__file__)})
 
 
+class Tolerances:
+    """The backend's tolerances, before a test class is made: PyTorch's own op_overrides (torch 2.13 and newer).
+
+    A decorator that names the backend's device leaves the tests of other devices as they are.
+    """
+
+    def __init__(self, listed: list[dict[str, Any]]) -> None:
+        self.listed = listed
+
+    def pytest_sessionstart(self) -> None:
+        import torch
+
+        # The devices that tests are made for are fixed when PyTorch's test classes are imported, which is here.
+        if not hasattr(torch, backend_name()):
+            raise pytest.UsageError(
+                "tolerances need a backend that is there before test files are imported: "
+                "load it by an entry point of torch.backends, or in the first conftest.py"
+            )
+        from torch.testing._internal import common_device_type as made
+        from torch.testing._internal.opinfo.core import DecorateInfo
+
+        base = made.PrivateUse1TestBase
+        if not hasattr(base, "op_overrides"):
+            raise pytest.UsageError("tolerances need torch 2.13 or newer: it has op_overrides")
+        by_operator: dict[str, dict[Any, Any]] = {}
+        for each in self.listed:
+            dtypes = by_operator.setdefault(each["operator"], {})
+            dtypes[getattr(torch, each["dtype"])] = made.tol(atol=each["atol"], rtol=each["rtol"])
+        overrides = dict(base.op_overrides or {})
+        for operator, dtypes in by_operator.items():
+            ours = DecorateInfo(made.toleranceOverride(dtypes), device_type=backend_name())
+            overrides[operator] = [*overrides.get(operator, []), ours]
+        base.op_overrides = overrides
+
+
 def main(settings: dict[str, Any]) -> int:
     note_torch(settings["torch"])
     plugins: list[object] = [Selection(settings)]
+    if settings.get("tolerances"):
+        plugins.append(Tolerances(settings["tolerances"]))
     if settings.get("journal"):
         plugins.append(Journal(settings["journal"]))
     if settings.get("device_probe"):
