@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,6 +21,7 @@ from backend_ci.build.environment import (
     the_wheel,
 )
 from backend_ci.build.handover import keep_wheel
+from backend_ci.job import prepared
 from relay_client.documents.build import Backend, BackendCheck, Build, Torch
 from relay_client.documents.document import load, save
 from relay_client.errors import UsageError
@@ -33,7 +35,13 @@ _NO_AUTOLOAD = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 
 @dataclass(frozen=True)
 class BuildBackendOptions(CompilerCacheOptions):
-    backend: Path = option("Folder of the backend's sources", default=Path())
+    backend: tuple[str, ...] = option(
+        "Folders of backends' sources, in the order to build them", default=(".",)
+    )
+    extra_wheels: tuple[str, ...] = option(
+        "Wheels to install before them without their dependencies, such as torchvision==0.28.0, one a line",
+        default=(),
+    )
     backend_command: Optional[str] = option(
         "Shell command that builds and installs it with $PYTHON (default: pip wheel, then install)",
         default=None,
@@ -54,15 +62,10 @@ OUTPUTS = {"python": "The interpreter that holds torch and the backend, absolute
 
 def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -> None:
     """Raises BuildError, UsageError, DocumentError."""
+    context = prepared(options, context, commands)
     folder = context.run_folder(options.run_dir)
     build = load(Build, folder)
-    source = (context.workspace / options.backend).absolute()
-    if not source.is_dir():
-        raise UsageError(
-            "backend does not name a folder.",
-            seen=f"no folder {source}",
-            fix="backend: path in the repository",
-        )
+    sources = [_folder(context.workspace, name) for name in options.backend]
     environment = make_environment(
         folder,
         Path(build.interpreter),
@@ -73,16 +76,18 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
     )
     site = environment.platlib()
     with compiling_meanwhile(environment, site):
+        extra = [_extra_wheel(name, environment, folder / "extra-wheels") for name in options.extra_wheels]
         with compiler_cache(
             options,
             environment,
             "build-backend",
-            roots=(context.workspace, source),
+            roots=(context.workspace, *sources),
             torch=Path(build.torch.location),
         ) as cache:
-            wheel = _install(options, source, cache.environment, folder)
+            wheels = [_install(options, source, cache.environment, folder) for source in sources]
         with commands.group("Check torch and the backend"):
-            check, torch = _check(options, environment, native_libraries(site, wheel) if wheel else [])
+            libraries = [library for wheel in wheels if wheel for library in native_libraries(site, wheel)]
+            check, torch = _check(options, environment, libraries)
             if check:
                 commands.line(
                     f"{len(check.libraries)} native libraries load; autoload works; {check.device} computes 1 + 1"
@@ -90,24 +95,57 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
     require_commit(
         torch, build.commit, "backend-command: it must not install another torch (pip install --no-deps)"
     )
-    if wheel is not None:
-        keep_wheel(wheel, folder)
-    backend = Backend(str(source), describe_wheel(wheel) if wheel else None, check)
+    made = [
+        *(Backend(name, describe_wheel(wheel)) for name, wheel in zip(options.extra_wheels, extra)),
+        *(
+            Backend(str(source), describe_wheel(wheel) if wheel else None, check)
+            for source, wheel in zip(sources, wheels)
+        ),
+    ]
+    for wheel in (*extra, *wheels):
+        if wheel is not None:
+            keep_wheel(wheel, folder)
     statistics = (*build.compiler_cache, *cache.statistics)
-    save(replace(build, torch=torch, backends=(*build.backends, backend), compiler_cache=statistics), folder)
+    save(replace(build, torch=torch, backends=(*build.backends, *made), compiler_cache=statistics), folder)
     commands.output("python", build.interpreter)
-    commands.line(f"Installed {wheel.name if wheel else 'the backend'}; torch is still {torch.git_version}")
+    names = ", ".join(wheel.name for wheel in (*extra, *wheels) if wheel) or "the backend"
+    commands.line(f"Installed {names}; torch is still {torch.git_version}")
+
+
+def _folder(workspace: Path, name: str) -> Path:
+    source = (workspace / name).absolute()
+    if not source.is_dir():
+        raise UsageError(
+            "backend does not name a folder.",
+            seen=f"no folder {source}",
+            fix="backend: path in the repository",
+        )
+    return source
+
+
+def _extra_wheel(name: str, environment: RunEnvironment, downloads: Path) -> Path:
+    """Get a wheel, and install it as it is: its own requirement of torch must not bring another one."""
+    place = downloads / re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+    shutil.rmtree(place, ignore_errors=True)
+    with environment.commands.group(f"Install {name}"):
+        if name.endswith(".whl") and "://" not in name:
+            wheel = the_wheel(environment.workspace or Path.cwd(), name)
+        else:
+            environment.pip("download", "--no-deps", "--only-binary=:all:", "--dest", str(place), name)
+            wheel = the_wheel(place, "*.whl")
+        environment.pip("install", "--no-deps", "--no-index", "--no-compile", "--force-reinstall", str(wheel))
+    return wheel
 
 
 def _install(
     options: BuildBackendOptions, source: Path, environment: RunEnvironment, folder: Path
 ) -> Optional[Path]:
-    """Build and install the backend; the wheel, unless the user's command did it."""
-    with environment.commands.group(f"Build the backend ({options.backend})"):
+    """Build and install one backend; the wheel, unless the user's command did it."""
+    with environment.commands.group(f"Build the backend ({source.name})"):
         if options.backend_command:
             _run_command(options.backend_command, source, environment)
             return None
-        return _build_wheel(source, environment, folder / "backend-wheels")
+        return _build_wheel(source, environment, folder / "backend-wheels" / source.name)
 
 
 def _check(

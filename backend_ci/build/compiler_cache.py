@@ -35,16 +35,17 @@ from backend_ci.build.cache_settings import (
 from backend_ci.build.cache_statistics import COMMANDS, READERS
 from backend_ci.build.cache_tools import Found, ask, server
 from backend_ci.build.environment import RunEnvironment
+from backend_ci.job import JobOptions
 from relay_client.documents.build import CompilerCache
 from relay_client.errors import UsageError
 from relay_client.runner.commands import Commands
-from relay_client.runner.options import StageOptions, option
+from relay_client.runner.options import option
 
 _WRAPPER = '#!/bin/sh\nexec {program} {compiler} "$@"\n'
 
 
 @dataclass(frozen=True)
-class CompilerCacheOptions(StageOptions):
+class CompilerCacheOptions(JobOptions):
     """What every stage that may compile takes."""
 
     compiler_cache: str = option(

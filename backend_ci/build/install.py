@@ -18,16 +18,17 @@ from backend_ci.build.environment import (
 )
 from backend_ci.build.handover import CARRIED, OVERLAY, WHEELS
 from backend_ci.build.overlay import stamp
+from backend_ci.job import JobOptions, prepared
 from relay_client.documents.build import Backend, Build, Overlay, Wheel
 from relay_client.documents.document import load_file, save
 from relay_client.errors import TorchChanged, UsageError, WheelNotFound
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext
-from relay_client.runner.options import StageOptions, option
+from relay_client.runner.options import option
 
 
 @dataclass(frozen=True)
-class InstallOptions(StageOptions):
+class InstallOptions(JobOptions):
     handover: Optional[Path] = option(
         "Folder below which the build job's hand-over lies; that of the newest attempt is taken",
         default=None,
@@ -50,6 +51,7 @@ OUTPUTS = {"python": "The interpreter that holds torch and the backend, absolute
 def run(options: InstallOptions, context: RunContext, commands: Commands) -> None:
     """Raises BuildError, UsageError, DocumentError."""
     started = time.monotonic()
+    context = prepared(options, context, commands)
     folder = context.run_folder(options.run_dir)
     place = _newest(options.handover or folder / "handover")
     build = load_file(Build, place / Build.FILE)

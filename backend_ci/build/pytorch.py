@@ -19,6 +19,7 @@ from backend_ci.build.environment import (
 from backend_ci.build.handover import keep_wheel
 from backend_ci.build.overlay import PACKAGES, lay_over
 from backend_ci.build.providers import AUTO, PROVIDERS, Provided, ProviderOptions, choose_provider
+from backend_ci.job import prepared
 from relay_client.documents.build import Build, Overlay
 from relay_client.documents.checkout import Checkout
 from relay_client.documents.document import load, save
@@ -51,6 +52,7 @@ OUTPUTS = {
 
 def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -> None:
     """Raises BuildError, UsageError, DocumentError."""
+    context = prepared(options, context, commands)
     folder = context.run_folder(options.run_dir)
     checkout = load(Checkout, folder)
     started = time.monotonic()

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Optional
 
+from backend_ci.job import prepared
 from backend_ci.testing.evidence import Accounts, account
 from backend_ci.testing.harness.batch import Assignment
 from backend_ci.testing.harness.watchdog import Limits
@@ -63,6 +64,7 @@ OUTPUTS = {
 
 def run(options: TestOptions, context: RunContext, commands: Commands) -> None:
     """Raises TestsFailed or TestRunBroken after the evidence is saved; DocumentError before."""
+    context = prepared(options, context, commands)
     folder = context.run_folder(options.run_dir)
     build, plan = load(Build, folder), load(Plan, folder)
     if options.shard > plan.shards:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
 
+from backend_ci.job import JobOptions, prepared
 from backend_ci.testing.capabilities.state import NOTHING, Stated, state
 from backend_ci.testing.history import seconds_of_before
 from backend_ci.testing.session import COMMON_ARGUMENTS, Session, SessionPlace, read_environment, run_session
@@ -16,17 +17,17 @@ from backend_ci.testing.skips.read import Python
 from relay_client.documents.build import Build
 from relay_client.documents.document import load, save
 from relay_client.documents.plan import UNCLASSIFIED_POLICIES, Plan, Selection
-from relay_client.errors import NothingSelected, TestRunBroken, UsageError
+from relay_client.errors import NothingSelected, TestRunBroken, TorchChanged, UsageError
 from relay_client.protocol import vocabulary as words
 from relay_client.runner.commands import Commands
 from relay_client.runner.context import RunContext
-from relay_client.runner.options import StageOptions, option
+from relay_client.runner.options import option
 
 _NOTHING_COLLECTED = 5  # pytest's exit code
 
 
 @dataclass(frozen=True)
-class PlanOptions(StageOptions):
+class PlanOptions(JobOptions):
     tests: tuple[str, ...] = option("Test files or folders, one a line", default=("tests",))
     hw_classification: tuple[str, ...] = option(
         "Hardware classifications to run",
@@ -65,6 +66,7 @@ OUTPUTS = {"selected": "How many tests the plan owes"}
 
 def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
     """Raises NothingSelected, TestRunBroken, UsageError, DocumentError."""
+    context = prepared(options, context, commands)
     folder = context.run_folder(options.run_dir)
     build = load(Build, folder)
     names = tuple(words.HARDWARE_CLASSIFICATION_ALIASES.get(name, name) for name in options.hw_classification)
@@ -82,6 +84,7 @@ def run(options: PlanOptions, context: RunContext, commands: Commands) -> None:
         session = run_session(
             place, build, selection, ["--collect-only", "-q", *COMMON_ARGUMENTS, *paths], quiet=True
         )
+        _require_same_torch(session, build)
         plan = _with_skips(_plan_of(session, build, selection, paths), lists, stated, commands)
         plan = _divided(plan, options)
         for line in describe(plan):
@@ -163,6 +166,17 @@ def _plan_of(session: Session, build: Build, selection: Selection, paths: tuple[
         device=report.device,
         broken_files=report.broken_files,
     )
+
+
+def _require_same_torch(session: Session, build: Build) -> None:
+    """Raises TorchChanged: a requirement, or a step in between, may have brought another torch."""
+    found = session.torch.git_version if session.torch is not None else build.torch.git_version
+    if found != build.torch.git_version:
+        raise TorchChanged(
+            "The torch under the backend is no longer the one that was built.",
+            seen=f"torch.version.git_version is {found}, built was {build.torch.git_version}",
+            fix="whatever was installed after build-pytorch must be installed with --no-deps",
+        )
 
 
 def _with_skips(plan: Plan, lists: ListsForRun, stated: Stated, commands: Commands) -> Plan:

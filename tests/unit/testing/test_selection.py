@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hardware_job import HardwareJob
+from hardware_job import COMMIT, HardwareJob
 
-from relay_client.errors import NothingSelected, TestRunBroken, UsageError
+from relay_client.errors import NothingSelected, TestRunBroken, TorchChanged, UsageError
 
 CLASSES = """
 class TestGeneric(unittest.TestCase):
@@ -165,3 +165,29 @@ def test_only_broken_files_are_a_plan_of_nothing_that_still_fails(tmp_path: Path
     assert job.plan().tests == ()
     assert job.fail().exit_code == 51
     assert job.counts() == {}
+
+
+def test_a_torch_that_was_replaced_after_the_build_is_refused_at_once(tmp_path: Path) -> None:
+    job = HardwareJob(tmp_path)
+    job.write("class TestA:\n    hw_classification = HW.GENERIC\n    def test_1(self): pass\n")
+    torch = tmp_path / "site" / "torch" / "__init__.py"
+    torch.write_text(torch.read_text().replace(COMMIT, "ab" * 20))
+    with pytest.raises(TorchChanged) as caught:
+        job.plan()
+    assert "ab" * 20 in caught.value.seen
+    assert caught.value.exit_code == 48
+
+
+def test_setup_and_unset_reach_the_tests(tmp_path: Path) -> None:
+    job = HardwareJob(tmp_path, CI="true")
+    job.write(
+        """
+        class TestA(unittest.TestCase):
+            hw_classification = HW.GENERIC
+            def test_1(self): self.assertEqual((os.environ.get("CI"), os.environ["VENDOR"]), (None, "npu"))
+        """
+    )
+    options = {"setup": "export VENDOR=npu", "unset_environment": "CI"}
+    job.plan(**options)
+    job.test(**options)
+    assert job.counts() == {"planned": 1, "passed": 1}
