@@ -45,6 +45,10 @@ class ProviderOptions(CompilerCacheOptions):
         "source, command: packages for the build beside those of the checkout's pyproject.toml, one a line",
         default=(),
     )
+    image_digest: Optional[str] = option(
+        "source, command: digest of the container image of this job; a wheel built in another one is not reused",
+        default=None,
+    )
     build_disk_gigabytes: float = option("source, command: disk that the build needs", default=12.0)
     free_disk: bool = option(
         "Whether to remove the tool chains that GitHub's hosted runners bring (25 GB)", default=False
@@ -103,7 +107,7 @@ def _built(options: ProviderOptions, checkout: Checkout, environment: RunEnviron
         )
     commands = environment.commands
     submodules = {item.path: item.commit for item in checkout.submodules or ()}
-    recipe = recipe_of(checkout.commit, submodules, command, environment)
+    recipe = recipe_of(checkout.commit, submodules, command, environment, options.image_digest or "")
     source = SourceBuild(Path(checkout.path), command, options.build_requirements)
     statistics: list[CompilerCache] = []
 

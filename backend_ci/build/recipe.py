@@ -28,8 +28,6 @@ _NO_FLAGS = re.compile(
     r"(CMAKE_BUILD_PARALLEL_LEVEL|CMAKE_\w+_COMPILER_LAUNCHER|BUILD_(URL|ID|NUMBER|TAG)|PYTORCH_TESTING_\w+"
     r"|USE_CCACHE|TORCH_NO_COMPILER_WRAPPER|TORCH_DEVICE_BACKEND_AUTOLOAD)"
 )
-# Beside these a wheel may still differ by what CMake finds on the machine: that is what `image` is for.
-IMAGE_VARIABLES = ("CRCR_IMAGE_DIGEST", "ImageOS")
 
 
 def recipe_of(
@@ -37,6 +35,7 @@ def recipe_of(
     submodules: Mapping[str, str],
     command: str,
     environment: RunEnvironment,
+    image: str,
 ) -> Recipe:
     """What a build here and now would be made from."""
     variables = environment.environment
@@ -48,7 +47,8 @@ def recipe_of(
         compiler=_compiler(environment),
         python=f"{sys.implementation.cache_tag} {platform.python_version()} {sysconfig.get_config_var('SOABI')}",
         platform=" ".join(filter(None, (sys.platform, platform.machine(), *platform.libc_ver()))),
-        image=next((variables[name] for name in IMAGE_VARIABLES if variables.get(name)), ""),
+        # GitHub's hosted runners name theirs.
+        image=image or f"{variables.get('ImageOS', '')} {variables.get('ImageVersion', '')}".strip(),
         recipe_version=RECIPE_VERSION,
     )
 

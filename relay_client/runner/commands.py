@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional, TextIO
@@ -19,6 +20,7 @@ from relay_client.runner.context import RunContext
 # GitHub refuses a step summary above 1 MiB; what is cut here is in the documents.
 MAX_SUMMARY_BYTES = 1024 * 1024
 _CUT = "\n\n… cut here\n"
+_WORTH_SAYING_SECONDS = 1.0
 _MAX_ANNOTATION_CHARACTERS = 4_000
 
 
@@ -55,11 +57,15 @@ class Commands:
 
     @contextlib.contextmanager
     def group(self, title: str) -> Iterator[None]:
-        """Fold what is printed inside. Groups do not nest on GitHub: do not nest them."""
+        """Fold what is printed inside, and say how long it took. Groups do not nest on GitHub: do not nest them."""
         self._write(f"::group::{_escape_data(title)}" if self._github else f"── {_defused(title)}")
+        started = time.monotonic()
         try:
             yield
         finally:
+            seconds = time.monotonic() - started
+            if seconds >= _WORTH_SAYING_SECONDS:
+                self._write(f"({seconds:.1f} s)")
             if self._github:
                 self._write("::endgroup::")
 
