@@ -136,7 +136,11 @@ def test_every_default_can_be_read_back_from_its_text(verb: Any) -> None:
     """The actions write the default into the input: it must come back as the same value."""
     for cls in verb.load().OPTIONS:
         rules = {field.name: field for field in cls.__dataclass_fields__.values()}
-        needed = {variable(name): "x" for name, field in rules.items() if not default_text(field)}
+        needed = {
+            variable(name): (*field.metadata["rule"].one_of, "x")[0]
+            for name, field in rules.items()
+            if not default_text(field)
+        }
         texts = {variable(name): default_text(field) for name, field in rules.items()}
-        plain = read_options(cls, {}, dict.fromkeys(needed, "x"))
+        plain = read_options(cls, {}, needed)
         assert read_options(cls, {}, {**texts, **needed}) == plain
