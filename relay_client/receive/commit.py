@@ -1,6 +1,6 @@
 """Choose the commit to test, and prove with git that it is what the choice means.
 
-Reads refs and commits, never trees: `--filter=tree:0`, a few hundred kB of PyTorch's history.
+Reads refs and commits (`--filter=tree:0`); trees only where files are compared, and no file ever.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from typing import Optional
 
 from relay_client.errors import CommitNotFound, RemoteUnreachable, UsageError
 from relay_client.protocol import vocabulary as words
+from relay_client.receive.trust import landed_branch
 from relay_client.runner.git import Git, without_credentials
 
 CHOICES = ("event", "pr-head", "pr-merge", "landed", "base-head", "nightly")
 _SECONDS = 120.0
+# How much of the history is read to find a merge base. The last one is git's word for all of it.
+_DEPTHS = (100, 2_000, 2_147_483_647)
 _NIGHTLY_REF = "refs/heads/nightly"
 # PyTorch's nightly commits are made from a commit of main, whose SHA ends their title: "… (40 digits)".
 _SOURCE = re.compile(rf"\(({words.SHA_PATTERN})\)\s*$")
 _NIGHTLIES_LOOKED_AT = 30
+_RESOLVED = re.compile(r"^Pull Request resolved: \S+/pull/([0-9]+)\s*$", re.MULTILINE)
 # The bot lands within minutes; `main` gets about a hundred commits a day.
 _LANDED_LOOKED_AT = 500
 
@@ -71,11 +75,12 @@ class Upstream:
             )
 
     def changed(self, base: str, commit: str) -> tuple[str, ...]:
-        """The paths that changed between the merge base of two commits and the second one."""
+        """The paths that changed between the merge base of two commits and the second one.
+
+        `base` may be a ref. Raises RemoteUnreachable, CommitNotFound.
+        """
         with self._scratch() as git:
-            self._fetch(git, 0, base, commit)
-            merge_base = git("merge-base", base, commit)
-            start = merge_base.output.strip() if merge_base.ok else base
+            start = self._merge_base(git, base, commit)
             # Comparing trees makes git fetch the few it needs.
             answer = git(
                 "diff", "--name-only", "-z", "--no-renames", start, commit, deadline_seconds=_SECONDS
@@ -84,9 +89,22 @@ class Upstream:
             raise self._unreachable(answer.last_error())
         return tuple(path for path in answer.output.split("\0") if path)
 
+    def _merge_base(self, git: Git, base: str, commit: str) -> str:
+        """Most pull requests left `main` a few days ago: only who finds nothing there reads all of the history."""
+        for depth in _DEPTHS:
+            self._fetch(git, depth, f"+{base}:refs/crcr/base", f"+{commit}:refs/crcr/commit")
+            found = git("merge-base", "refs/crcr/base", commit)
+            if found.ok:
+                return found.output.strip()
+        raise CommitNotFound(
+            "Which files changed is not known: the commit has no history in common with its base.",
+            seen=f"git merge-base {base} {commit}",
+            fix="when: without `changed`",
+        )
+
     def _fetch(self, git: Git, depth: int, *refs: str) -> None:
         depth_option = [f"--depth={depth}"] if depth else []
-        git("remote", "add", "origin", self._remote)
+        git("config", "remote.origin.url", self._remote)
         answer = git(
             "fetch", "--quiet", "--no-tags", "--filter=tree:0", *depth_option, "origin", *refs,
             deadline_seconds=_SECONDS,
@@ -141,6 +159,9 @@ def _event(subject: Subject, upstream: Upstream, latest: Callable[[], float]) ->
 
 def _pr_head(subject: Subject, upstream: Upstream, _latest: Callable[[], float]) -> Chosen:
     number = _number(subject, "pr-head")
+    if subject.has_landed:
+        # Anybody can have the bot set the label `Merged`; what landed is on the branch.
+        _landed(subject, upstream, _latest)
     head = upstream.ref(f"refs/pull/{number}/head")
     if not head and subject.event_commit:
         return Chosen(subject.event_commit, "the head of the pull request when it was dispatched")
@@ -173,15 +194,17 @@ def _pr_merge(subject: Subject, upstream: Upstream, latest: Callable[[], float])
 def _landed(subject: Subject, upstream: Upstream, _latest: Callable[[], float]) -> Chosen:
     """The bot rewrites what it lands, and names the pull request in the message."""
     number = _number(subject, "landed")
-    line = re.compile(rf"^Pull Request resolved: \S+/pull/{number}\s*$", re.MULTILINE)
-    commits = upstream.log(f"refs/heads/{subject.base_ref}", _LANDED_LOOKED_AT, "%H%n%B")
+    # A pull request of a stack (ghstack) wants to land on a branch of its author's; the bot lands it on main.
+    branch = subject.base_ref if landed_branch(subject.base_ref) else "main"
+    commits = upstream.log(f"refs/heads/{branch}", _LANDED_LOOKED_AT, "%H%n%B")
     for text in commits:
         commit, _, message = text.strip().partition("\n")
-        if line.search(message):
-            return Chosen(commit, f"the commit that landed pull request {number} on {subject.base_ref}")
+        # The author's own words stand above the bot's line.
+        if _RESOLVED.findall(message)[-1:] == [str(number)]:
+            return Chosen(commit, f"the commit that landed pull request {number} on {branch}")
     raise CommitNotFound(
         "The pull request is not among what landed last.",
-        seen=f"none of the newest {len(commits)} commits of {subject.base_ref} says "
+        seen=f"none of the newest {len(commits)} commits of {branch} says "
         f'"Pull Request resolved: …/pull/{number}"',
         fix="commit: landed, only for events that are `landed`; or name the SHA",
     )

@@ -10,6 +10,9 @@ from typing import Any, Optional
 import pytest
 from step import BASE, HEAD, Step, event
 
+from relay_client.protocol.dispatch import DispatchEnvelope, parse_event
+from relay_client.receive.trust import of_upstream, vouched
+
 Change = Callable[[Any], object]
 NEWER = "6a" * 20
 
@@ -28,6 +31,22 @@ def with_labels(*names: str) -> Change:
 
 def by(association: str) -> Change:
     return lambda value: pull(value).update(author_association=association)
+
+
+def letting_run(act: str, who: str = "maintainer", label: str = "ciflow/crcr", **author: str) -> Change:
+    """A first-time contributor's pull request with the label; `who` did what the event is about."""
+
+    def change(value: Any) -> None:
+        by("FIRST_TIME_CONTRIBUTOR")(value)
+        with_labels("open source", "ciflow/crcr")(value)
+        payload(value).update(action=act, sender={"login": who})
+        if act == "labeled":
+            payload(value)["label"] = {"name": label}
+
+    return change
+
+
+AUTHOR = "outside-contributor"
 
 
 def action(name: str) -> Change:
@@ -59,22 +78,59 @@ def when(text: str, **more: str) -> dict[str, str]:
 
 
 CASES = {
-    "a contributor's pull request": Case("run", "it is pull_request and it is trusted"),
-    "a member's": Case("run", "trusted", changes=(by("MEMBER"),)),
-    "a first-time contributor's": Case("not-trusted", '"ciflow/crcr"', changes=(by("FIRST_TIME_CONTRIBUTOR"),)),
+    "a member's pull request": Case("run", "it is pull_request and it is trusted", changes=(by("MEMBER"),)),
+    "a collaborator's": Case("run", "trusted", changes=(by("collaborator"),)),
+    "somebody's who landed one before": Case("not-trusted", '"CONTRIBUTOR"', changes=(by("CONTRIBUTOR"),)),
+    "a first-time contributor's": Case(
+        "not-trusted", 'adds the label "ciflow/crcr"', changes=(by("FIRST_TIME_CONTRIBUTOR"),)
+    ),
     "nobody's": Case("not-trusted", '"NONE"', changes=(by("NONE"),)),
     "an association nobody knows": Case("not-trusted", '"x', changes=(by("x\n::error::no"),)),
     "without an association": Case("not-trusted", '"NONE"', changes=(lambda e: pull(e).pop("author_association"),)),
-    "a first-time contributor's with the label": Case(
-        "run", "trusted", changes=(by("FIRST_TIME_CONTRIBUTOR"), with_labels("open source", "ciflow/crcr"))
+    "labelled, then reopened by a maintainer": Case("run", "trusted", changes=(letting_run("reopened"),)),
+    "a relay that sends labels: the label by a maintainer": Case("run", "trusted", changes=(letting_run("labeled"),)),
+    "a push after the label": Case(
+        "not-trusted", "nobody with triage rights has acted", changes=(letting_run("synchronize"),)
+    ),
+    "the author pushes while it is closed, and reopens": Case(
+        "not-trusted", "nobody with triage rights has acted", changes=(letting_run("reopened", AUTHOR.upper()),)
+    ),
+    "the author lets the bot set the label": Case(
+        "not-trusted", "nobody with triage rights", changes=(letting_run("labeled", "pytorch-bot[bot]"),)
+    ),
+    "the author sets the label": Case("not-trusted", "nobody", changes=(letting_run("labeled", AUTHOR),)),
+    "another label is added later": Case(
+        "not-wanted", 'only the label "topic: x"', changes=(letting_run("labeled", label="topic: x"),)
+    ),
+    "another label is added later, and `when` looks at labels": Case(
+        "not-trusted", "nobody", changes=(letting_run("labeled", label="topic: x"),), options=when("trusted or added is y")
+    ),
+    "an added label is wanted": Case(
+        "run", 'added is "ciflow/npu"', changes=(letting_run("labeled", label="ciflow/npu"),),
+        options=when("added is ciflow/npu"),
+    ),
+    "who reopened it is not said": Case(
+        "not-trusted", "nobody", changes=(letting_run("reopened"), lambda e: payload(e).pop("sender"))
+    ),
+    "whose it is is not said": Case(
+        "not-trusted", "nobody", changes=(letting_run("reopened"), lambda e: pull(e).update(user=None))
     ),
     "a label that only looks like it": Case(
-        "not-trusted", "no label", changes=(by("NONE"), with_labels("ciflow/crcr2", "CIFLOW/CRCR", " ciflow/crcr"))
+        "not-trusted", "has no label",
+        changes=(letting_run("reopened"), with_labels("ciflow/crcr2", "CIFLOW/CRCR", " ciflow/crcr")),
     ),
     "another approval label": Case(
-        "run", "trusted", changes=(by("NONE"), with_labels("npu ok")), options={"approval_label": "npu ok"}
+        "run", "trusted", changes=(letting_run("reopened"), with_labels("npu ok")), options={"approval_label": "npu ok"}
     ),
-    "only members are trusted": Case("not-trusted", '"CONTRIBUTOR"', options={"trusted_authors": "OWNER, MEMBER"}),
+    "one label is enough, for whoever wants it so": Case(
+        "run", "it is pull_request and label is", changes=(letting_run("synchronize"),),
+        options=when("pull_request and (trusted or label is ciflow/crcr)"),
+    ),
+    "only members are trusted": Case(
+        "not-trusted", '"COLLABORATOR"', changes=(by("COLLABORATOR"),), options={"trusted_authors": "OWNER, MEMBER"}
+    ),
+    "contributors are trusted too": Case("run", "trusted", changes=(by("CONTRIBUTOR"),),
+                                         options={"trusted_authors": "MEMBER CONTRIBUTOR"}),
     "everybody, on hardware that is thrown away": Case(
         "run", "it is pull_request", changes=(by("NONE"),), options=when("push or pull_request")
     ),
@@ -114,7 +170,7 @@ CASES = {
         "not-wanted", "label is nothing", changes=(with_labels(),), options=when("label is ciflow/npu and trusted")
     ),
     "an action is wanted": Case("not-wanted", 'action is "opened"', options=when("action is synchronize, reopened")),
-    "the author's association": Case("run", 'author is "contributor"', options=when("author is member, contributor")),
+    "the author's association": Case("run", 'author is "collaborator"', options=when("author is member, collaborator")),
     "none of a sample": Case("not-wanted", "not in the sample of 0 %", options=when("sample 0%")),
     "all of a sample": Case("run", "in the sample of 100 %", options=when("sample 100%")),
     "a push to main": Case("run", "it is push", "push", trust="landed"),
@@ -123,6 +179,13 @@ CASES = {
     "only main is wanted": Case(
         "not-wanted", 'ref is "refs/tags/ciflow/trunk/4242"', "push", (pushed("refs/tags/ciflow/trunk/4242"),),
         when("ref is refs/heads/main"),
+    ),
+    "a branch whose name only begins like main": Case(
+        "not-wanted", "it is not trusted", "push", (pushed("refs/heads/main-of-somebody"),), when("trusted")
+    ),
+    "a release branch": Case("run", "trusted", "push", (pushed("refs/heads/release/2.14"),), when("trusted"), "landed"),
+    "a tag that is called like a release branch": Case(
+        "not-wanted", "it is not trusted", "push", (pushed("refs/tags/release/2.14"),), when("trusted")
     ),
     "a release tag": Case("run", "refs/tags/v2.14.1", "push", (pushed("refs/tags/v2.14.1"),),
                           when("ref is refs/tags/v*"), "landed"),
@@ -192,6 +255,15 @@ def test_an_outsider_s_text_stays_text_whatever_is_asked(step: Step, place: str,
     assert "<script" not in ended.summary
     assert "${{" not in ended.summary
     assert "**b**" not in ended.summary
+
+
+def test_no_label_is_not_a_label_without_a_name() -> None:
+    value = event()
+    letting_run("reopened")(value)
+    parsed = parse_event(DispatchEnvelope("pull_request", "x", payload(value)))
+    assert vouched(parsed, "ciflow/crcr")
+    assert not vouched(parsed, "")
+    assert not of_upstream(parsed)
 
 
 def test_the_sample_is_the_same_for_all_events_of_a_pull_request(step: Step) -> None:
