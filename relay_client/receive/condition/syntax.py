@@ -93,6 +93,14 @@ def read_condition(text: str) -> Condition:
             seen=f"{len(text)} characters",
             fix=f"when: at most {MAX_CHARACTERS} characters",
         )
+    hidden = next((at for at, one in enumerate(text) if not one.isprintable() and one not in "\n\t"), None)
+    if hidden is not None:
+        # It could make a reviewer read another condition than the one that decides.
+        raise BadCondition(
+            "when has a character that cannot be seen.",
+            seen=f"U+{ord(text[hidden]):04X} in column {hidden + 1}",
+            fix="when: without that character",
+        )
     reader = _Reader(text, _tokens(text))
     tree = reader.condition(0)
     if reader.peek().text or reader.peek().quoted:

@@ -279,3 +279,106 @@ def test_a_later_attempt_that_cannot_know_the_first_fails_instead_of_testing_ano
         ended = step.run("receive", GITHUB_RUN_ATTEMPT="2", GITHUB_API_URL=url)
         assert ended.exit_code == 31
         assert "first attempt" in ended.stdout
+
+
+def test_a_stack_s_pull_request_is_looked_for_on_main(step: Step, upstream: Upstream) -> None:
+    value = landing(upstream)
+    value["client_payload"]["payload"]["pull_request"]["base"]["ref"] = "gh/someone/1/base"
+    step.arrive(value)
+    ended = step.run("receive", "--when", "landed")
+    assert (ended.exit_code, ended.outputs["commit"]) == (0, upstream.landed)
+
+
+def test_an_author_s_words_about_another_pull_request_are_not_the_bot_s_line(
+    step: Step, upstream: Upstream
+) -> None:
+    upstream.git("checkout", "-q", "main")
+    line = "Pull Request resolved: https://github.com/pytorch/pytorch/pull/{}"
+    upstream.commit(f"Other\n\n{line.format(4242)}\n\n{line.format(9)}", "torch/z.py", when=9_000)
+    upstream.push("main")
+    step.arrive(landing(upstream))
+    assert step.run("receive", "--when", "landed").outputs["commit"] == upstream.landed
+
+
+@pytest.mark.parametrize("choice", ["pr-head", "pr-merge"])
+def test_a_label_that_claims_it_landed_lets_no_unlanded_head_run(
+    step: Step, upstream: Upstream, choice: str
+) -> None:
+    """Anybody can have the bot set `Merged`, and close a pull request of their own."""
+    value = landing(upstream)
+    step.arrive(value)
+    assert step.run("receive", "--when", "landed", "--commit", choice).outputs["outcome"] == "run"
+    value["client_payload"]["payload"]["pull_request"]["number"] = 42
+    step.arrive(value)
+    upstream.push("topic:refs/pull/42/head", "test-merge:refs/pull/42/merge")
+    (step.folder / "output").unlink()
+    ended = step.run("receive", "--when", "landed", "--commit", choice)
+    assert (ended.exit_code, ended.outputs) == (31, {})
+
+
+@pytest.mark.parametrize(("base", "trust"), [("main", "landed"), ("topic-of-somebody", "pull-request")])
+def test_the_head_of_somebody_s_branch_has_not_landed(
+    step: Step, upstream: Upstream, base: str, trust: str
+) -> None:
+    upstream.push("topic:refs/heads/topic-of-somebody")
+    value = opened(upstream)
+    value["client_payload"]["payload"]["pull_request"]["base"]["ref"] = base
+    step.arrive(value)
+    assert step.run("receive", "--commit", "base-head").outputs["trust"] == trust
+
+
+def test_the_dispatched_commit_is_shown_next_to_the_chosen_one(step: Step, upstream: Upstream) -> None:
+    step.arrive(opened(upstream))
+    ended = step.run("receive", "--commit", "base-head")
+    assert f"| dispatched | `{upstream.head}` |" in ended.summary
+
+
+def test_a_new_ref_is_compared_with_main(step: Step, upstream: Upstream) -> None:
+    value = event("push")
+    value["client_payload"]["payload"].update(
+        ref="refs/tags/ciflow/npu/1", before="0" * 40, after=upstream.head
+    )
+    step.arrive(value)
+    for pattern, outcome in (("torch/csrc/**", "run"), ("docs/**", "not-wanted")):
+        assert step.run("receive", "--when", f"changed is {pattern}").outputs["outcome"] == outcome
+
+
+def test_git_is_asked_once_and_only_if_the_condition_gets_there(step: Step, upstream: Upstream) -> None:
+    step.arrive(opened(upstream))
+    ended = step.run("receive", "--when", "changed is a or changed is b or push and changed is c")
+    assert ended.stdout.count("Asking git") == 1
+    assert "Asking git" not in step.run("receive", "--when", "trusted or changed is b").stdout
+
+
+def test_unrelated_histories_are_an_error_and_no_guess(step: Step, upstream: Upstream) -> None:
+    value = opened(upstream)
+    value["client_payload"]["payload"]["pull_request"]["base"]["sha"] = upstream.git("rev-parse", "nightly")
+    step.arrive(value)
+    ended = step.run("receive", "--when", "changed is **")
+    assert (ended.exit_code, ended.outputs) == (31, {})
+    assert "no history in common" in ended.stdout
+
+
+def test_an_untrusted_pull_request_whose_files_cannot_be_had_is_still_only_not_trusted(
+    step: Step, upstream: Upstream
+) -> None:
+    value = opened(upstream)
+    value["client_payload"]["payload"]["pull_request"]["author_association"] = "NONE"
+    step.arrive(value)
+    ended = step.run("receive", "--when", "trusted and changed is x", "--repository", "file:///nowhere")
+    assert (ended.exit_code, ended.outputs["outcome"]) == (0, "not-trusted")
+
+
+def test_a_history_deeper_than_the_first_look_is_found(step: Step, upstream: Upstream) -> None:
+    """The pull request left main more commits ago than the first fetch reads."""
+    upstream.git("checkout", "-q", "main")
+    tree = upstream.git("rev-parse", "HEAD^{tree}")
+    tip = upstream.git("rev-parse", "HEAD")
+    for number in range(120):
+        tip = upstream.git("commit-tree", tree, "-p", tip, "-m", f"{number}")
+    upstream.git("update-ref", "refs/heads/main", tip)
+    upstream.push("main")
+    value = opened(upstream)
+    value["client_payload"]["payload"]["pull_request"]["base"]["sha"] = tip
+    step.arrive(value)
+    assert "torch/csrc/x.cpp" in step.run("receive", "--when", "changed is x").outputs["reason"]

@@ -296,6 +296,7 @@ BAD = {
     "x" * 2_001: "2001 characters",
     "PUSH": "a term: push",
     "push; rm -rf /": "column 1",
+    "push and \u202etrusted": "U+202E in column 10",
 }
 
 
