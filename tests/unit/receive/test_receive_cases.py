@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 import pytest
-from step import BASE, HEAD, Step, event
+from step import BASE, HEAD, ROOT, Step, event
 
+from relay_client.documents.receive import OUTCOMES
 from relay_client.protocol.dispatch import DispatchEnvelope, parse_event
+from relay_client.receive.commit import CHOICES
+from relay_client.receive.condition.syntax import (
+    FIELDS,
+    FLAGS,
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    read_condition,
+)
+from relay_client.receive.decide import DEFAULT_APPROVAL_LABEL, DEFAULT_TRUSTED_AUTHORS, DEFAULT_WHEN
+from relay_client.receive.doors import DOORS as DOOR_NAMES
 from relay_client.receive.trust import of_upstream, vouched
 
 Change = Callable[[Any], object]
@@ -315,6 +327,7 @@ DOORS: dict[str, tuple[Any, str, str, str]] = {
     "forwarded": (
         {"inputs": {"envelope": json.dumps(event()["client_payload"])}}, "forwarded", "pull_request", HEAD
     ),
+    "forwarded as a file": (event("push")["client_payload"], "forwarded", "push", HEAD),
     "a recorded pull request": (payload(event()), "recorded", "pull_request", HEAD),
     "a recorded push": (payload(event("push")), "recorded", "push", HEAD),
 }  # fmt: skip
@@ -355,3 +368,37 @@ def test_a_run_by_hand_that_names_nothing_says_so(
 def test_what_was_compared_is_named(step: Step) -> None:
     step.arrive(event())
     assert step.run("receive").outputs["base-commit"] == BASE
+
+
+@pytest.mark.parametrize("kind", ["push", "pull_request"])
+def test_an_event_of_this_repository_is_no_dispatch(step: Step, kind: str) -> None:
+    """The workflow has `on: push` and was meant to be started by dispatches only."""
+    value = payload(event(kind))
+    value["repository"]["full_name"] = "example-downstream/backend"
+    step.arrive(value)
+    ended = step.run("receive")
+    assert (ended.exit_code, ended.outputs) == (11, {})
+    assert f"take `{kind}` out of `on:`" in ended.stdout
+
+
+def test_the_page_names_every_term_outcome_door_choice_and_default() -> None:
+    page = (ROOT / "docs" / "receive.md").read_text(encoding="utf-8")
+    for table, names in (
+        ("| flag |", FLAGS),
+        ("| field |", FIELDS),
+        ("| outcome |", OUTCOMES),
+        ("| `commit:` |", CHOICES),
+        ("| `mode` |", DOOR_NAMES),
+    ):
+        rows = page.split(table)[1].split("\n\n")[0]
+        listed = re.findall(r"^\| `([^`]+)`", rows, re.MULTILINE)
+        assert sorted(listed) == sorted(names), table
+    grammar = read_condition.__globals__["__doc__"]
+    lines = [line.strip() for line in grammar.splitlines() if " = " in line]
+    assert len(lines) == 4
+    assert all(line in page for line in lines)
+    for default in (DEFAULT_WHEN, " ".join(DEFAULT_TRUSTED_AUTHORS), DEFAULT_APPROVAL_LABEL):
+        assert default in page
+    for line in re.findall(r"^    when: (.*)$|`when: ([^`]*)`", page, re.MULTILINE):
+        read_condition("".join(line))
+    assert f"{MAX_CHARACTERS:,} characters and {MAX_DEPTH} levels" in page
