@@ -13,7 +13,7 @@ from relay_client.errors import NothingToRun, RemoteUnreachable
 from relay_client.protocol import vocabulary as words
 from relay_client.protocol.dispatch import PushEvent, UpstreamEvent, tested_commit
 from relay_client.receive.began import run_began
-from relay_client.receive.commit import Chosen, Upstream, choose
+from relay_client.receive.commit import Chosen, choose
 from relay_client.receive.condition.facts import Facts
 from relay_client.receive.decide import (
     DEFAULT_APPROVAL_LABEL,
@@ -25,6 +25,7 @@ from relay_client.receive.doors import Arrival
 from relay_client.receive.event import read_arrival
 from relay_client.receive.subject import describe, subject_of, trust_of
 from relay_client.receive.trust import TrustPolicy
+from relay_client.receive.upstream import Upstream
 from relay_client.runner.commands import Commands, markdown_text
 from relay_client.runner.context import RunContext
 from relay_client.runner.options import StageOptions, option

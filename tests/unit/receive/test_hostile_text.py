@@ -68,7 +68,12 @@ def test_every_field_at_once_in_fields_nobody_checks(tmp_path: Path, kind: str) 
         put(value, at, HOSTILE)
     step.arrive(value)
     assert len(free) > 20
-    for condition in ("", "label is never and base is never and ref is never and author is never", "trusted"):
+    for condition in (
+        "",
+        "label is never or base is never or ref is never or author is never",
+        "trusted",
+        "label is **",
+    ):
         ended = step.run("receive", CRCR_WHEN=condition)
         assert ended.exit_code == 0, ended.everything
         stays_text(ended)
