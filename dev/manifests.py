@@ -121,6 +121,7 @@ MANIFESTS = (
         "Receive a dispatch of the Cross-Repository CI Relay",
         "Read and validate the dispatch, decide whether to run, and name the upstream commit",
         ("receive",),
+        fixed={"CRCR_GITHUB_TOKEN": "${{ github.token }}"},
     ),
     Manifest(
         "actions/fetch-oidc-token",

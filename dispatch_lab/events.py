@@ -20,7 +20,8 @@ HOSTILE_TITLE = (
     "Fix `touch pwned` $(touch pwned) '; touch pwned; ' \"quoted\" ${{ github.token }} ::error::no\n"
     "::set-output name=should-run::false <script>alert(1)</script> | **bold** \\u0000 \u202eright-to-left 🚀"
 )
-_FORK = "outside-contributor/pytorch"
+AUTHOR = "outside-contributor"
+_FORK = f"{AUTHOR}/pytorch"
 _TIME = "2026-11-30T10:11:12Z"
 
 # Members of a repository object whose value is an address below its API address.
@@ -65,10 +66,11 @@ def pull_request_delivery(
     base_sha: str,
     action: str = "opened",
     title: str = HOSTILE_TITLE,
-    author_association: str = "CONTRIBUTOR",
+    author_association: str = "COLLABORATOR",
     labels: tuple[str, ...] = ("open source",),
+    sender: str = AUTHOR,
 ) -> Delivery:
-    """A pull request from a fork."""
+    """A pull request from a fork. By default of a collaborator (GitHub's "outside collaborator"), whom receive trusts."""
     pull_request = {
         **_pull_request(number, head_sha, base_sha, action, title),
         "author_association": author_association,
@@ -86,7 +88,7 @@ def pull_request_delivery(
                 "id": 21003710,
                 "url": "https://api.github.com/orgs/pytorch",
             },
-            "sender": _user("outside-contributor"),
+            "sender": _user(sender),
             "installation": {"id": 7, "node_id": "lab"},
         },
     )
@@ -143,7 +145,7 @@ def _pull_request(number: int, head_sha: str, base_sha: str, action: str, title:
         "state": "closed" if action == "closed" else "open",
         "locked": False,
         "title": title,
-        "user": _user("outside-contributor"),
+        "user": _user(AUTHOR),
         "body": (title + '\n\nIt\'s a `change`; see "above".\n') * 12,
         "created_at": _TIME,
         "updated_at": _TIME,
@@ -163,7 +165,7 @@ def _pull_request(number: int, head_sha: str, base_sha: str, action: str, title:
             "label": "outside-contributor:fix",
             "ref": "fix-$(touch${IFS}pwned)",
             "sha": head_sha,
-            "user": _user("outside-contributor"),
+            "user": _user(AUTHOR),
             "repo": _repository(_FORK),
         },
         "base": {

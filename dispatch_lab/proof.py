@@ -46,11 +46,14 @@ def problems(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
 def _not_run(step: Step, row: dict[str, Any], run: WorkflowRun) -> list[str]:
     """The witnesses of a dispatch that must run nothing: jobs, dashboard, and what the summary tells a maintainer."""
     ran = [job.name for name, job in run.jobs.items() if name != "receive" and job.result != "skipped"]
-    summary = (run.summaries / "receive.md").read_text(encoding="utf-8") if run.summaries.is_dir() else ""
+    received = run.jobs["receive"].result if "receive" in run.jobs else "missing"
+    page = run.summaries / "receive.md"
+    summary = page.read_text(encoding="utf-8") if page.is_file() else ""
     # Markdown's special characters are written as entities.
     shown = html.unescape(summary)
     return [
         *([f"jobs ran that must not: {', '.join(ran)}"] if ran else []),
+        *([f"the receive job is {received}, expected success"] if received != "success" else []),
         *([f"a row says {row['status']}/{row['conclusion']}"] if row else []),
         *(
             f"the summary of the receive job does not say {words!r}"

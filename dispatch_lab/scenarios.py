@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dispatch_lab.events import Delivery, pull_request_delivery, push_delivery
 from dispatch_lab.lab import TOOLKIT, Downstream
@@ -124,34 +125,44 @@ def _crashing(upstream: Upstream) -> tuple[Step, ...]:
 # A stranger's first pull request. The label is what a maintainer of upstream adds after reading it.
 FIRST_NUMBER = 180_004
 FIRST_TIME = "FIRST_TIME_CONTRIBUTOR"
+MAINTAINER = "upstream-maintainer"
 
 
 def _not_trusted(upstream: Upstream) -> tuple[Step, ...]:
     commit = upstream.pull_request(
         FIRST_NUMBER, "Say that manual_seed reaches out-of-tree backends", HARMLESS
     )
-    opened, reopened = (
-        pull_request_delivery(
+
+    def event(action: str, **more: Any) -> Delivery:
+        return pull_request_delivery(
             number=FIRST_NUMBER,
             head_sha=commit,
             base_sha=upstream.main,
             action=action,
             author_association=FIRST_TIME,
-            labels=labels,
+            **more,
         )
-        for action, labels in (
-            ("opened", ("open source",)),
-            ("reopened", ("open source", DEFAULT_APPROVAL_LABEL)),
-        )
-    )
+
+    labelled = ("open source", DEFAULT_APPROVAL_LABEL)
     return (
         Step(
             f"pull request {FIRST_NUMBER} of a first-time contributor opened",
-            opened,
+            event("opened"),
             commit,
-            not_run=("Not run", FIRST_TIME, DEFAULT_APPROVAL_LABEL),
+            not_run=("Not run", FIRST_TIME, f'adds the label "{DEFAULT_APPROVAL_LABEL}"'),
         ),
-        Step(f"pull request {FIRST_NUMBER} labelled and reopened", reopened, commit),
+        # The bot sets labels for anybody: the label alone, and an act of the author's, are not enough.
+        Step(
+            f"pull request {FIRST_NUMBER} reopened by its author, with the label",
+            event("reopened", labels=labelled),
+            commit,
+            not_run=("Not run", FIRST_TIME, "nobody with triage rights"),
+        ),
+        Step(
+            f"pull request {FIRST_NUMBER} labelled and reopened by a maintainer",
+            event("reopened", labels=labelled, sender=MAINTAINER),
+            commit,
+        ),
     )
 
 
@@ -178,7 +189,7 @@ SCENARIOS = {
     for scenario in (
         Scenario(
             "pull-request",
-            "a pull request of an outsider, with a hostile title, is built, tested and green",
+            "an outside collaborator's pull request, with a hostile title, is built, tested and green",
             _harmless,
         ),
         Scenario(

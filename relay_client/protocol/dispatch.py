@@ -56,6 +56,13 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Account:
+    """Whoever did something. Bots of GitHub's end in `[bot]`."""
+
+    login: str = member("Name of the account")
+
+
+@dataclass(frozen=True)
 class PullRequest:
     """The members of `payload.pull_request` that CRCR's consumers read."""
 
@@ -64,6 +71,7 @@ class PullRequest:
     base: Base = member("Where it would land")
     title: str = member("Untrusted text", default="")
     labels: tuple[Label, ...] = member("As they were when the event was sent", default=())
+    user: Optional[Account] = member("The author", default=None)
     author_association: str = member("What the author is to the upstream repository", default="NONE")
     draft: bool = member("Whether the author calls it unfinished", default=False)
     merged: bool = member(
@@ -75,9 +83,11 @@ class PullRequest:
 class PullRequestEvent:
     """A `pull_request` webhook."""
 
-    action: str = member("What happened", one_of=words.PULL_REQUEST_ACTIONS)
+    action: str = member("What happened", one_of=words.UNDERSTOOD_ACTIONS)
     repository: Repository = member("The upstream repository")
     pull_request: PullRequest = member("The pull request")
+    label: Optional[Label] = member("What was added, if the action is labeled", default=None)
+    sender: Optional[Account] = member("Who did it", default=None)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ DISPATCHED_EVENTS = ("pull_request", "push")
 SELF_REPORTED_EVENTS = ("nightly", "periodic")
 EVENT_TYPES = DISPATCHED_EVENTS + SELF_REPORTED_EVENTS
 PULL_REQUEST_ACTIONS = ("opened", "reopened", "synchronize", "closed")
+# PyTorch's relay sends none for a label; a downstream understands one that a relay of its own sends.
+UNDERSTOOD_ACTIONS = (*PULL_REQUEST_ACTIONS, "labeled")
 
 # PyTorch's bot lands a pull request by closing it (`merged` stays false) with this label on it.
 LANDED_LABEL = "Merged"

@@ -1,28 +1,23 @@
-"""Choose the commit to test, and prove with git that it is what the choice means.
-
-Reads refs and commits, never trees: `--filter=tree:0`, a few hundred kB of PyTorch's history.
-"""
+"""Choose the commit to test, and prove with git that it is what the choice means."""
 
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Optional
 
-from relay_client.errors import CommitNotFound, RemoteUnreachable, UsageError
+from relay_client.errors import CommitNotFound, UsageError
 from relay_client.protocol import vocabulary as words
-from relay_client.runner.git import Git, without_credentials
+from relay_client.receive.trust import landed_branch
+from relay_client.receive.upstream import Upstream
 
 CHOICES = ("event", "pr-head", "pr-merge", "landed", "base-head", "nightly")
-_SECONDS = 120.0
 _NIGHTLY_REF = "refs/heads/nightly"
 # PyTorch's nightly commits are made from a commit of main, whose SHA ends their title: "… (40 digits)".
 _SOURCE = re.compile(rf"\(({words.SHA_PATTERN})\)\s*$")
 _NIGHTLIES_LOOKED_AT = 30
+_RESOLVED = re.compile(r"^Pull Request resolved: \S+/pull/([0-9]+)\s*$", re.MULTILINE)
 # The bot lands within minutes; `main` gets about a hundred commits a day.
 _LANDED_LOOKED_AT = 500
 
@@ -44,69 +39,6 @@ class Chosen:
     commit: str
     how: str
     superseded_by: str = ""
-
-
-class Upstream:
-    """The upstream repository, read over git without a clone."""
-
-    def __init__(self, remote: str, environment: Mapping[str, str]) -> None:
-        self._remote = remote
-        self._environment = environment
-
-    def ref(self, name: str) -> str:
-        """The commit a ref stands at; empty if there is no such ref. Raises RemoteUnreachable."""
-        with self._scratch() as git:
-            answer = git("ls-remote", "--", self._remote, name, deadline_seconds=_SECONDS)
-        if not answer.ok:
-            raise self._unreachable(answer.last_error())
-        found = [line.split("\t")[0] for line in answer.output.splitlines() if line.endswith(f"\t{name}")]
-        return found[0] if found else ""
-
-    def log(self, ref: str, depth: int, form: str) -> list[str]:
-        """The newest commits of a ref as `form` prints them (git's pretty formats), newest first."""
-        with self._scratch() as git:
-            self._fetch(git, depth, ref)
-            return git("log", f"--max-count={depth}", f"--format={form}%x00", "FETCH_HEAD").output.split(
-                "\0\n"
-            )
-
-    def changed(self, base: str, commit: str) -> tuple[str, ...]:
-        """The paths that changed between the merge base of two commits and the second one."""
-        with self._scratch() as git:
-            self._fetch(git, 0, base, commit)
-            merge_base = git("merge-base", base, commit)
-            start = merge_base.output.strip() if merge_base.ok else base
-            # Comparing trees makes git fetch the few it needs.
-            answer = git(
-                "diff", "--name-only", "-z", "--no-renames", start, commit, deadline_seconds=_SECONDS
-            )
-        if not answer.ok:
-            raise self._unreachable(answer.last_error())
-        return tuple(path for path in answer.output.split("\0") if path)
-
-    def _fetch(self, git: Git, depth: int, *refs: str) -> None:
-        depth_option = [f"--depth={depth}"] if depth else []
-        git("remote", "add", "origin", self._remote)
-        answer = git(
-            "fetch", "--quiet", "--no-tags", "--filter=tree:0", *depth_option, "origin", *refs,
-            deadline_seconds=_SECONDS,
-        )  # fmt: skip
-        if not answer.ok:
-            raise self._unreachable(answer.last_error())
-
-    @contextmanager
-    def _scratch(self) -> Iterator[Git]:
-        with tempfile.TemporaryDirectory(prefix="crcr-refs-") as folder:
-            git = Git(Path(folder), self._environment)
-            git("init", "--quiet")
-            yield git
-
-    def _unreachable(self, seen: str) -> RemoteUnreachable:
-        return RemoteUnreachable(
-            "git could not read the upstream repository.",
-            seen=f"{seen} ({without_credentials(self._remote)})",
-            fix="check `repository:` and the runner's network",
-        )
 
 
 def choose(choice: str, subject: Subject, upstream: Upstream, latest: Callable[[], float]) -> Chosen:
@@ -141,6 +73,9 @@ def _event(subject: Subject, upstream: Upstream, latest: Callable[[], float]) ->
 
 def _pr_head(subject: Subject, upstream: Upstream, _latest: Callable[[], float]) -> Chosen:
     number = _number(subject, "pr-head")
+    if subject.has_landed:
+        # Anybody can have the bot set the label `Merged`; what landed is on the branch.
+        _landed(subject, upstream, _latest)
     head = upstream.ref(f"refs/pull/{number}/head")
     if not head and subject.event_commit:
         return Chosen(subject.event_commit, "the head of the pull request when it was dispatched")
@@ -173,15 +108,17 @@ def _pr_merge(subject: Subject, upstream: Upstream, latest: Callable[[], float])
 def _landed(subject: Subject, upstream: Upstream, _latest: Callable[[], float]) -> Chosen:
     """The bot rewrites what it lands, and names the pull request in the message."""
     number = _number(subject, "landed")
-    line = re.compile(rf"^Pull Request resolved: \S+/pull/{number}\s*$", re.MULTILINE)
-    commits = upstream.log(f"refs/heads/{subject.base_ref}", _LANDED_LOOKED_AT, "%H%n%B")
+    # A pull request of a stack (ghstack) wants to land on a branch of its author's; the bot lands it on main.
+    branch = subject.base_ref if landed_branch(subject.base_ref) else "main"
+    commits = upstream.log(f"refs/heads/{branch}", _LANDED_LOOKED_AT, "%H%n%B")
     for text in commits:
         commit, _, message = text.strip().partition("\n")
-        if line.search(message):
-            return Chosen(commit, f"the commit that landed pull request {number} on {subject.base_ref}")
+        # The author's own words stand above the bot's line.
+        if _RESOLVED.findall(message)[-1:] == [str(number)]:
+            return Chosen(commit, f"the commit that landed pull request {number} on {branch}")
     raise CommitNotFound(
         "The pull request is not among what landed last.",
-        seen=f"none of the newest {len(commits)} commits of {subject.base_ref} says "
+        seen=f"none of the newest {len(commits)} commits of {branch} says "
         f'"Pull Request resolved: …/pull/{number}"',
         fix="commit: landed, only for events that are `landed`; or name the SHA",
     )

@@ -69,6 +69,10 @@ def _dispatch(door: str, event: dict[str, Any], upstream: str, where: str) -> Ar
     return _enveloped(door, event["client_payload"], upstream, "client_payload", where)
 
 
+def _envelope(door: str, event: dict[str, Any], upstream: str, where: str) -> Arrival:
+    return _enveloped(door, event, upstream, "envelope", where)
+
+
 def _forwarded(door: str, event: dict[str, Any], upstream: str, where: str) -> Arrival:
     text = _inputs(event)["envelope"]
     try:
@@ -84,8 +88,15 @@ def _forwarded(door: str, event: dict[str, Any], upstream: str, where: str) -> A
 
 def _recorded(door: str, event: dict[str, Any], upstream: str, where: str) -> Arrival:
     name = "pull_request" if "pull_request" in event else "push"
+    repository = event["repository"].get("full_name") if isinstance(event["repository"], dict) else None
+    if isinstance(repository, str) and repository.lower() != upstream.lower():
+        raise NoDispatchPayload(
+            f"The event is a {name} of another repository, and no dispatch.",
+            seen=f"repository.full_name: {show(repository)} in {where}; upstream is {upstream}",
+            fix=f"take `{name}` out of `on:`; a dispatch comes by `repository_dispatch`",
+        )
     value = {"event_type": name, "delivery_id": "recorded", "payload": event}
-    return _enveloped(door, value, upstream, "client_payload", where)
+    return _enveloped(door, value, upstream, "event", where)
 
 
 def _manual(door: str, event: dict[str, Any], _upstream: str, _where: str) -> Arrival:
@@ -123,11 +134,12 @@ Enter = Callable[[str, dict[str, Any], str, str], Arrival]
 _DOORS: tuple[tuple[str, Fits, Enter], ...] = (
     (DISPATCH, lambda event: event.get("client_payload") is not None, _dispatch),
     (FORWARDED, lambda event: bool(_inputs(event).get("envelope")), _forwarded),
+    (FORWARDED, lambda event: {"event_type", "delivery_id", "payload"} <= set(event), _envelope),
     (MANUAL, lambda event: bool({"sha", "pull-request"} & set(_inputs(event))), _manual),
     (SCHEDULE, lambda event: isinstance(event.get("schedule"), str), _schedule),
     (RECORDED, _looks_recorded, _recorded),
 )
-DOORS = tuple(door for door, _, _ in _DOORS)
+DOORS = tuple(dict.fromkeys(door for door, _, _ in _DOORS))
 
 
 def _enveloped(door: str, payload: Any, upstream: str, name: str, where: str) -> Arrival:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relay_client.documents.receive import MANUAL, Decision, Receive
 from relay_client.protocol import vocabulary as words
 from relay_client.protocol.dispatch import PullRequestEvent, UpstreamEvent, tested_commit
 from relay_client.receive.commit import Chosen, Subject
-from relay_client.receive.condition.facts import TrustPolicy, landed, trusted
 from relay_client.receive.doors import SCHEDULE, Arrival
+from relay_client.receive.trust import landed, landed_branch, of_upstream
 
-# Choices whose commit stands on a branch of upstream, whatever the event is about.
-_LANDED_CHOICES = ("landed", "base-head", "nightly")
-_NOBODY = TrustPolicy((), "")
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What the user wants: the condition, whose code is trusted, and which commit."""
-
-    when: str
-    trust: TrustPolicy
-    commit: str
+# Choices whose commit stands on a landed branch of upstream, whatever the event is about.
+_LANDED_CHOICES = ("landed", "nightly")
 
 
 def subject_of(arrival: Arrival) -> Subject:
@@ -43,7 +33,10 @@ def trust_of(arrival: Arrival, choice: str) -> str:
     """Whether the chosen commit has landed. A SHA that a person typed is not known to have."""
     if choice in _LANDED_CHOICES or (arrival.door == SCHEDULE and choice == "event"):
         return "landed"
-    own = arrival.event is not None and choice == "event" and trusted(arrival.event, _NOBODY)
+    if choice == "base-head":
+        # A pull request may want to land on a branch of somebody's, whose code has not landed either.
+        return "landed" if landed_branch(subject_of(arrival).base_ref) else "pull-request"
+    own = arrival.event is not None and choice == "event" and of_upstream(arrival.event)
     return "landed" if own else "pull-request"
 
 

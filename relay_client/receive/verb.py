@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Optional
 
 from relay_client.documents.document import save
 from relay_client.documents.receive import Decision, Receive
-from relay_client.errors import CommitNotFound, NothingToRun, RemoteUnreachable
-from relay_client.http import TransportError, request_json
+from relay_client.errors import NothingToRun, RemoteUnreachable
 from relay_client.protocol import vocabulary as words
 from relay_client.protocol.dispatch import PushEvent, UpstreamEvent, tested_commit
-from relay_client.receive.commit import Chosen, Upstream, choose
-from relay_client.receive.condition.facts import Facts, TrustPolicy
+from relay_client.receive.began import run_began
+from relay_client.receive.commit import Chosen, choose
+from relay_client.receive.condition.facts import Facts
 from relay_client.receive.decide import (
     DEFAULT_APPROVAL_LABEL,
     DEFAULT_TRUSTED_AUTHORS,
@@ -25,11 +24,11 @@ from relay_client.receive.decide import (
 from relay_client.receive.doors import Arrival
 from relay_client.receive.event import read_arrival
 from relay_client.receive.subject import describe, subject_of, trust_of
+from relay_client.receive.trust import TrustPolicy
+from relay_client.receive.upstream import Upstream
 from relay_client.runner.commands import Commands, markdown_text
 from relay_client.runner.context import RunContext
 from relay_client.runner.options import StageOptions, option
-
-_API_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,8 @@ def _decide(
     if event is None:
         decision = Decision("run", "a person asked for it" if arrival.manual else "its time has come")
     else:
-        decision = decide(Facts(event, policy, lambda: _changed(event, upstream, commands)), options.when)
+        changed = lru_cache(lambda: _changed(event, upstream, commands))
+        decision = decide(Facts(event, policy, changed), options.when)
         if not decision.should_run:
             return decision, Chosen(tested_commit(event), "")
     chosen = _choose(options.commit, arrival, upstream, context, commands)
@@ -122,7 +122,7 @@ def _choose(
 ) -> Chosen:
     subject = subject_of(arrival)
     try:
-        return choose(choice, subject, upstream, lambda: _began(context))
+        return choose(choice, subject, upstream, lambda: run_began(context, commands))
     except RemoteUnreachable as error:
         if choice != "event" or not subject.event_commit or subject.has_landed:
             raise
@@ -132,38 +132,13 @@ def _choose(
 
 
 def _changed(event: UpstreamEvent, upstream: Upstream, commands: Commands) -> tuple[str, ...]:
-    """The changed paths: as a push lists them, or as git does."""
+    """The paths that changed since the merge base. A new ref is compared with `main`: a push says only zeros."""
     if isinstance(event, PushEvent):
-        if event.before == words.ZERO_SHA:
-            return ()
-        base = event.before
+        base = event.before if event.before != words.ZERO_SHA else "refs/heads/main"
     else:
         base = event.pull_request.base.sha
     commands.line("Asking git which files changed ...")
     return upstream.changed(base, tested_commit(event))
-
-
-def _began(context: RunContext) -> float:
-    """When this run began, in Unix time, the same for all its attempts. Raises CommitNotFound."""
-    api = context.environment.get("GITHUB_API_URL", "https://api.github.com")
-    url = f"{api}/repos/{context.repository}/actions/runs/{context.run_id}"
-    try:
-        answer = request_json("GET", url, deadline_seconds=_API_SECONDS)
-        seen = f"HTTP {answer.status}"
-        if answer.status == 200 and isinstance(answer.body, dict):
-            created = str(answer.body.get("created_at", "")).replace("Z", "+00:00")
-            return datetime.fromisoformat(created).timestamp()
-    except TransportError as error:
-        seen = error.reason
-    except ValueError as error:
-        seen = str(error)
-    if context.run_attempt == 1:
-        return time.time()
-    raise CommitNotFound(
-        "Which nightly the first attempt of this run tested is not known.",
-        seen=f"{seen} from {url}",
-        fix="start a new run instead of a new attempt, or name the SHA: `commit: …`",
-    )
 
 
 def outputs(received: Receive) -> dict[str, str]:
@@ -189,6 +164,7 @@ def _show(received: Receive, commands: Commands) -> None:
     commands.notice(f"{received.upstream} {subject}: {verdict}, because {decision.reason}.")
     rows = {
         "commit": f"`{received.commit}` {markdown_text(received.chosen)}",
+        **({"dispatched": f"`{received.dispatched_commit}`"} if received.dispatched_commit else {}),
         "upstream": markdown_text(received.upstream),
         "delivery": markdown_text(received.delivery_id or "none"),
         "outcome": decision.outcome,

@@ -44,7 +44,7 @@ def test_a_scenario_ends_as_it_says(played: dict[str, Played], name: str) -> Non
     assert played[name].shown
 
 
-def test_an_outsider_s_pull_request_is_green(pull_request: Played) -> None:
+def test_an_outside_collaborator_s_pull_request_is_green(pull_request: Played) -> None:
     (shown,) = pull_request.shown
     assert (shown.row["status"], shown.row["conclusion"]) == ("completed", "success")
     assert shown.row["passed"] > 100
@@ -91,6 +91,16 @@ def test_a_pull_request_that_breaks_the_backend_is_red_by_name(upstream_breaks: 
     assert all(any(part in name for name in names) for part in BROKEN_TESTS)
     page = json.loads((upstream_breaks.folder / "page.json").read_text(encoding="utf-8"))
     assert {row["conclusion"] for row in page["rows"]} == {"success", "failure"}
+
+
+def test_a_stranger_s_pull_request_that_runs_or_reports_is_no_proof(played: dict[str, Played]) -> None:
+    opened, by_its_author, let_run = played["not-trusted"].shown
+    assert not opened.row
+    assert not by_its_author.row
+    assert let_run.row["conclusion"] == "success"
+    assert any("jobs ran" in problem for problem in problems(opened.step, {}, let_run.run))
+    assert any("a row says" in problem for problem in problems(opened.step, let_run.row, opened.run))
+    assert any("adds the label" in problem for problem in problems(opened.step, {}, by_its_author.run))
 
 
 @pytest.mark.parametrize(

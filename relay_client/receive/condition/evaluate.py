@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from relay_client.protocol.shape import show
 from relay_client.receive.condition.facts import Facts
+from relay_client.receive.condition.globs import glob_matches
 from relay_client.receive.condition.syntax import And, Condition, Flag, Is, Not, Or, Sample
 
 _SHOWN_VALUES = 5
@@ -58,9 +58,8 @@ def uses(condition: Condition, field: str) -> bool:
 
 def _is(condition: Is, values: Collection[str]) -> Answer:
     wanted = ", ".join(condition.globs)
-    patterns = [glob_pattern(glob) for glob in condition.globs]
     for value in values:
-        if any(pattern.fullmatch(value) for pattern in patterns):
+        if any(glob_matches(glob, value) for glob in condition.globs):
             return Answer(True, f"{condition.field} is {show(value)}")
     shown = ", ".join(map(show, sorted(values)[:_SHOWN_VALUES])) or "nothing"
     more = f" and {len(values) - _SHOWN_VALUES} more" if len(values) > _SHOWN_VALUES else ""
@@ -73,10 +72,3 @@ def _sample(condition: Sample, facts: Facts) -> Answer:
     place = int.from_bytes(digest[:8], "big") / 2**64 * 100
     inside = place < condition.percent
     return Answer(inside, f"it is {'' if inside else 'not '}in the sample of {condition.percent:g} %")
-
-
-def glob_pattern(glob: str) -> re.Pattern[str]:
-    """`*` and `?` stay within a part between slashes, `**` does not; the rest is as it stands."""
-    parts = re.split(r"(\*\*/?|\*|\?)", glob)
-    rules = {"**": ".*", "**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(rules.get(part) or re.escape(part) for part in parts), re.DOTALL)

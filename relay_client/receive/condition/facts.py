@@ -6,16 +6,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from relay_client.protocol import vocabulary as words
 from relay_client.protocol.dispatch import PullRequestEvent, UpstreamEvent
-
-
-@dataclass(frozen=True)
-class TrustPolicy:
-    """Whose unlanded code may run: of which authors, and with which label."""
-
-    authors: tuple[str, ...]
-    label: str
+from relay_client.receive.trust import TrustPolicy, added_label, labels, landed, trusted
 
 
 @dataclass(frozen=True)
@@ -41,28 +33,6 @@ class Facts:
         return f"{event.repository.full_name.lower()}#{number}"
 
 
-def landed(event: UpstreamEvent) -> bool:
-    """Whether a pull request was closed by landing it."""
-    if not isinstance(event, PullRequestEvent) or event.action != "closed":
-        return False
-    return event.pull_request.merged or words.LANDED_LABEL in labels(event)
-
-
-def labels(event: UpstreamEvent) -> tuple[str, ...]:
-    return tuple(label.name for label in _pull(event, "labels", ()))
-
-
-def trusted(event: UpstreamEvent, policy: TrustPolicy) -> bool:
-    """Whether the code may run on the hardware: it is upstream's own, or somebody vouches for it."""
-    if not isinstance(event, PullRequestEvent):
-        return event.ref.startswith(_LANDED_REFS)
-    by_author = event.pull_request.author_association.upper() in policy.authors
-    return landed(event) or by_author or policy.label in labels(event)
-
-
-# Whoever may push a branch or a `ciflow` tag upstream may push the commit of somebody's pull request.
-_LANDED_REFS = ("refs/heads/main", "refs/heads/release/", "refs/tags/v", "refs/tags/trunk/")
-
 _FLAGS: dict[str, Callable[[Facts], bool]] = {
     "push": lambda facts: not isinstance(facts.event, PullRequestEvent),
     "pull_request": lambda facts: isinstance(facts.event, PullRequestEvent) and not landed(facts.event),
@@ -83,6 +53,7 @@ def _one(value: Optional[str]) -> Collection[str]:
 _FIELDS: dict[str, Callable[[Facts], Collection[str]]] = {
     "action": lambda facts: _one(facts.event.action if isinstance(facts.event, PullRequestEvent) else None),
     "label": lambda facts: labels(facts.event),
+    "added": lambda facts: _one(added_label(facts.event) or None),
     "author": lambda facts: _one(_lower(_pull(facts.event, "author_association", None))),
     "base": lambda facts: _one(
         facts.event.pull_request.base.ref if isinstance(facts.event, PullRequestEvent) else None

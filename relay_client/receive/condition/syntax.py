@@ -25,15 +25,16 @@ FLAGS = {
     "pull_request": "an event of a pull request that has not landed",
     "landed": "a pull request that was closed by landing: `closed` with the label `Merged`",
     "draft": "a pull request that its author calls a draft",
-    "trusted": "code that has landed, or whose author is one of `trusted-authors`, or that has `approval-label`",
+    "trusted": "code that has landed, or whose author is one of `trusted-authors`, or that somebody let run",
 }
 FIELDS = {
-    "action": "what happened to the pull request: opened, reopened, synchronize, closed",
+    "action": "what happened to the pull request: opened, reopened, synchronize, closed, labeled",
     "label": "one of the labels of the pull request",
+    "added": "the label that was just added (PyTorch's relay sends no dispatch for that, others may)",
     "author": "what the author is to the upstream repository, such as member or first_time_contributor",
     "base": "the branch that the pull request wants to land on",
     "ref": "the ref that was pushed, such as refs/heads/main or refs/tags/ciflow/trunk/*",
-    "changed": "one of the changed files (asks git for them, if the event does not list them)",
+    "changed": "one of the files that changed since the merge base (asks git for them)",
 }
 _WORDS = frozenset({"and", "or", "not", "is", "sample"})
 _TOKEN = re.compile(r'\s*(?:(?P<quoted>"[^"\n]*")|(?P<mark>[(),])|(?P<word>[^\s(),"]+))')
@@ -91,6 +92,14 @@ def read_condition(text: str) -> Condition:
             "when is too long.",
             seen=f"{len(text)} characters",
             fix=f"when: at most {MAX_CHARACTERS} characters",
+        )
+    hidden = next((at for at, one in enumerate(text) if not one.isprintable() and one not in "\n\t"), None)
+    if hidden is not None:
+        # It could make a reviewer read another condition than the one that decides.
+        raise BadCondition(
+            "when has a character that cannot be seen.",
+            seen=f"U+{ord(text[hidden]):04X} in column {hidden + 1}",
+            fix="when: without that character",
         )
     reader = _Reader(text, _tokens(text))
     tree = reader.condition(0)

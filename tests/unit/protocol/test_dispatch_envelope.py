@@ -57,7 +57,7 @@ def test_a_push_is_read_and_names_the_pushed_commit() -> None:
 
 PR = "client_payload.payload.pull_request"
 SHA = SHA_EXPECTS
-ACTIONS = "one of opened, reopened, synchronize, closed"
+ACTIONS = "one of opened, reopened, synchronize, closed, labeled"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ ACTIONS = "one of opened, reopened, synchronize, closed"
             "the GUID of the upstream delivery (X-GitHub-Delivery)",
         ),
         ("pull_request", "client_payload.payload", "text", '"text"', "a JSON object"),
-        ("pull_request", "client_payload.payload.action", "labeled", '"labeled"', ACTIONS),
+        ("pull_request", "client_payload.payload.action", "edited", '"edited"', ACTIONS),
         ("pull_request", f"{PR}.number", "7", '"7"', "a whole number, 1 or more"),
         ("pull_request", f"{PR}.number", 0, "0", "a whole number, 1 or more"),
         ("pull_request", f"{PR}.head", None, "null", "a JSON object"),

@@ -135,22 +135,3 @@ def test_nothing_to_run_is_an_outcome_with_its_reason(
     assert (ended.outputs["should-run"], ended.outputs["outcome"]) == ("false", outcome)
     assert field in ended.outputs["reason"]
     assert step.run("receive", "--exit-code", "true").exit_code == 3
-
-
-@pytest.mark.parametrize("place", ["title", "body", "head.ref", "head.label", "base.ref", "user.login"])
-def test_an_outsider_s_text_stays_text(step: Step, place: str) -> None:
-    value = event()
-    target, _, name = place.rpartition(".")
-    holder = pull(value)
-    for part in filter(None, target.split(".")):
-        holder = holder[part]
-    holder[name] = HOSTILE
-    step.arrive(value)
-    ended = step.run("receive")
-    assert ended.exit_code == 0
-    assert [command.name for command in ended.commands] == ["notice"]
-    assert set(ended.outputs) == {
-        "should-run", "reason", "outcome", "mode", "event-type", "commit", "trust", "base-commit", "pull-request",
-        "delivery-id",
-    }  # fmt: skip
-    assert "<script" not in ended.summary
