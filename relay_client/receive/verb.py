@@ -124,7 +124,7 @@ def _choose(
     try:
         return choose(choice, subject, upstream, lambda: run_began(context, commands))
     except RemoteUnreachable as error:
-        if choice != "event" or not subject.event_commit or subject.has_landed:
+        if choice not in ("event", "pr-head") or not subject.event_commit or subject.has_landed:
             raise
         # The commit is known; only whether it is still the newest is not. A network must not cost a result.
         commands.warning(f"Whether the pull request has moved on is not known. Seen: {error.seen}")

@@ -83,13 +83,30 @@ def test_a_test_merge_of_an_older_head_is_not_taken(step: Step, upstream: Upstre
     assert "has not merged the newest head" in ended.stdout
 
 
-def test_without_a_network_the_dispatched_commit_still_runs(step: Step, upstream: Upstream) -> None:
+@pytest.mark.parametrize("choice", ["event", "pr-head"])
+def test_without_a_network_the_dispatched_commit_still_runs(
+    step: Step, upstream: Upstream, choice: str
+) -> None:
     step.arrive(opened(upstream))
-    ended = step.run("receive", "--repository", "file:///nowhere/at.all")
+    ended = step.run("receive", "--repository", "file:///nowhere/at.all", "--commit", choice)
     assert (ended.exit_code, ended.outputs["commit"]) == (0, upstream.head)
     assert [command.name for command in ended.commands] == ["warning", "notice"]
-    for choice in ("pr-head", "pr-merge", "base-head", "nightly"):
-        assert step.run("receive", "--repository", "file:///nowhere", "--commit", choice).exit_code == 30
+
+
+@pytest.mark.parametrize("choice", ["pr-merge", "base-head", "nightly"])
+def test_without_a_network_no_other_commit_is_guessed(step: Step, upstream: Upstream, choice: str) -> None:
+    step.arrive(opened(upstream))
+    ended = step.run("receive", "--repository", "file:///nowhere", "--commit", choice)
+    assert (ended.exit_code, ended.outputs) == (30, {})
+
+
+@pytest.mark.parametrize("choice", ["event", "pr-head"])
+def test_without_a_network_nobody_believes_that_it_landed(
+    step: Step, upstream: Upstream, choice: str
+) -> None:
+    step.arrive(landing(upstream))
+    ended = step.run("receive", "--repository", "file:///nowhere", "--commit", choice, "--when", "landed")
+    assert (ended.exit_code, ended.outputs) == (30, {})
 
 
 def test_by_hand_a_pull_request_s_number_is_enough(step: Step, upstream: Upstream) -> None:
