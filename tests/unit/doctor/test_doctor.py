@@ -331,3 +331,9 @@ def ask(folder: Path, url: str, **environment: str) -> Any:
 def test_the_launcher_s_python_may_use_the_yaml_of_its_site_packages() -> None:
     """The launcher starts Python with -S; the tests above went through it."""
     assert "yaml" in sys.modules
+
+
+def test_the_workflow_of_four_jobs_is_sound_too(tmp_path: Path) -> None:
+    text = (ROOT / "examples/source-build/.github/workflows/crcr.yml").read_text(encoding="utf-8")
+    pinned = text.replace("OWNER/crcr-actions", "pytorch/crcr-actions").replace("0" * 40, "5f" * 20)
+    assert findings(tmp_path, pinned) == []
