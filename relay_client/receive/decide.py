@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Optional
 
 from relay_client.documents.receive import Decision
 from relay_client.errors import CheckoutError
-from relay_client.protocol import vocabulary as words
-from relay_client.protocol.dispatch import PullRequestEvent, PushEvent, UpstreamEvent
+from relay_client.protocol.dispatch import PullRequestEvent
 from relay_client.protocol.shape import show
 from relay_client.receive.condition.evaluate import evaluate, uses
 from relay_client.receive.condition.facts import Facts
 from relay_client.receive.condition.syntax import Condition, read_condition
 from relay_client.receive.trust import added_label, has_label, landed
+from relay_client.receive.untestable import untestable
 
 # Upstream's own code, and what somebody vouches for.
 DEFAULT_WHEN = "push or pull_request and trusted"
@@ -21,31 +20,6 @@ DEFAULT_WHEN = "push or pull_request and trusted"
 DEFAULT_TRUSTED_AUTHORS = ("OWNER", "MEMBER", "COLLABORATOR")
 # Below the labels that upstream has for this relay, `ciflow/crcr/<device>`.
 DEFAULT_APPROVAL_LABEL = "ciflow/crcr"
-
-
-def untestable(event: UpstreamEvent) -> Optional[Decision]:
-    """Why an event has nothing that could be tested, whatever the policy; None if it has."""
-    if isinstance(event, PushEvent):
-        if event.deleted or event.after == words.ZERO_SHA:
-            return Decision(
-                "deleted-ref",
-                "client_payload.payload.deleted is true: the push removed its ref, so there is no commit to "
-                "test. Nothing is reported; nothing needs to be changed",
-            )
-        return None
-    if event.action == "closed" and not landed(event):
-        return Decision(
-            "closed",
-            "client_payload.payload.action is closed: the pull request asks for no test any more. "
-            "Its running tests are cancelled by the workflow's `concurrency`; nothing is reported",
-        )
-    if event.pull_request.head.repo is None and not landed(event):
-        return Decision(
-            "deleted-fork",
-            "client_payload.payload.pull_request.head.repo is null: the fork was deleted, so nobody can "
-            "update this pull request. To test its commit all the same, restore the fork and reopen it",
-        )
-    return None
 
 
 def decide(facts: Facts, when: str) -> Decision:

@@ -16,9 +16,9 @@ from relay_client.protocol import vocabulary as words
 from relay_client.protocol.callback import FailedTest
 from relay_client.protocol.dispatch import DispatchEnvelope, tested_commit
 from relay_client.protocol.shape import show
-from relay_client.receive.decide import untestable
 from relay_client.receive.doors import Arrival
 from relay_client.receive.event import read_arrival
+from relay_client.receive.untestable import untestable
 from relay_client.report.body import completed, envelope_to_report, in_progress
 from relay_client.report.deliver import Courier, explain
 from relay_client.report.options import GatherOptions
