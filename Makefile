@@ -19,7 +19,7 @@ BENCH_VENV := .cache/bench-build/environment
 # What the reference backend's tests need beside torch; its workflow file lists the same.
 TEST_REQUIREMENTS := ninja pytest==9.2.0 expecttest numpy setuptools
 
-.PHONY: help bench-build bench-classify bench-report bench-skips demo test test-newest test-oldest test-unit lint \
+.PHONY: help bench-build bench-classify bench-report bench-skips demo test test-roads test-newest test-oldest test-unit lint \
 	generate wheels setup setup-dev clean
 .DELETE_ON_ERROR:
 
@@ -30,16 +30,18 @@ demo: setup wheels ## walk the road once for real: make demo SCENARIO=upstream-b
 	@$(BIN)/crcr-lab demo --scenario $(SCENARIO) --output $(OUTPUT) --wheels $(WHEELS) $(if $(STAY),--stay)
 
 test: setup-dev wheels $(OLDEST_VENV)/.complete ## everything: unit, manifests, server, roads through act
-	@$(MAKE) --no-print-directory -j2 test-newest test-oldest
+	@$(MAKE) --no-print-directory -j2 test-roads test-newest test-oldest
 
-test-newest: setup-dev wheels
-	CRCR_TEST_WHEELS=$(abspath $(WHEELS)) $(BIN)/pytest
+test-roads: setup-dev wheels ## whole workflows through act, with real PyTorch
+	CRCR_TEST_WHEELS=$(abspath $(WHEELS)) $(BIN)/pytest -m road
+
+test-newest: setup-dev
+	$(BIN)/pytest -m "not road"
 
 test-oldest: $(OLDEST_VENV)/.complete ## the runner side under the oldest supported Python
 	$(OLDEST_VENV)/bin/python -m pytest -q tests/unit
 
-test-unit: setup-dev ## what needs no PyTorch
-	$(BIN)/pytest -m "not road"
+test-unit: test-newest ## what needs no PyTorch
 
 bench-build: $(BENCH_VENV)/.complete ## a C++ backend against real PyTorch: compiled cold, warm, through ccache and sccache
 	@$(BIN)/python -m benchmarks.build --python $(abspath $(BENCH_VENV))/bin/python --scratch .cache/bench-build/scratch

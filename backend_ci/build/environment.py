@@ -182,7 +182,13 @@ def make_environment(
 
 
 def new_environment(environment: RunEnvironment, place: Path) -> RunEnvironment:
-    """A new virtual environment at `place`, in place of an older one. Raises CommandFailed."""
+    """A new virtual environment at `place`, in place of an older one. Raises CommandFailed, UsageError."""
+    if place in Path(sys.executable).parents:
+        raise UsageError(
+            "The Python that runs crcr lies in the environment that is to be made anew.",
+            seen=f"{sys.executable} is below {place}",
+            fix="CRCR_LAUNCHER_PYTHON: a Python of the machine or the image, not one of a run",
+        )
     if place.exists():
         shutil.rmtree(place)
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")

@@ -99,10 +99,11 @@ def stories(tmp_path_factory: pytest.TempPathFactory, wheelhouse: Path, planted:
         "sitecustomize.py": planted.text("environment-sitecustomize"),
     }
     # The second time even the interpreter is the stranger's: what keeps its site-packages out then is -S.
-    their_own = {**python, "CRCR_LAUNCHER_PYTHON": "${{ runner.temp }}/crcr/environment/bin/python"}
+    their_own = {**python, "CRCR_LAUNCHER_PYTHON": "${{ runner.temp }}/theirs/bin/python"}
     walk_twice = (
         shell_step("python3 -c 'import json'")
         + toolkit_step(python, stage="build")
+        + shell_step('cp -r "$RUNNER_TEMP/crcr/environment" "$RUNNER_TEMP/theirs"')
         + toolkit_step(their_own, stage="test")
     )
     downstreams = (
@@ -173,11 +174,12 @@ def test_nothing_planted_reaches_the_toolkit(stories: dict[str, Story], planted:
 
 
 def test_the_row_of_the_planted_job_is_a_success_all_the_same(stories: dict[str, Story]) -> None:
-    """And its two steps uploaded their documents under two names."""
+    """And its two steps uploaded their documents under two names, and handed the build over under a third."""
     story = stories["planted"]
     assert (story.row["conclusion"], story.row["passed"], story.row["total"]) == ("success", 1, 1)
     assert story.document("evidence.json")["torch_git_version"] == story.commit
     assert sorted(path.name for path in story.run.artifacts.iterdir()) == [
+        "crcr-build-attempt-1",
         "crcr-evidence-test-1-attempt-1",
         "crcr-evidence-test-build-attempt-1",
     ]

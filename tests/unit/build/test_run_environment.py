@@ -112,11 +112,11 @@ def test_a_command_runs_away_from_every_checkout(environment: RunEnvironment, tm
 
 @pytest.mark.usefixtures("pip_of")
 def test_a_failed_pip_says_its_last_error(environment: RunEnvironment, tmp_path: Path) -> None:
-    text = 'echo "ERROR: No matching distribution found for torch==99"; echo "[notice] a new pip"; exit 1'
+    text = 'echo "ERROR: torch-99.whl is not a valid wheel filename"; echo "[notice] a new pip"; exit 1'
     python = executable(tmp_path / "python", text)
     with pytest.raises(CommandFailed, match="pip install failed") as caught:
         replace(environment, interpreter=python).pip("install", "torch==99")
-    assert caught.value.seen == "exit code 1: ERROR: No matching distribution found for torch==99"
+    assert caught.value.seen == "exit code 1: ERROR: torch-99.whl is not a valid wheel filename"
 
 
 @pytest.mark.parametrize(
@@ -242,3 +242,15 @@ def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         make_environment(tmp_path, tmp_path / "python", {}, Commands(read_context({}), io.StringIO()), 60)
     assert str(tmp_path / "python") in caught.value.seen
+
+
+def test_the_environment_that_runs_this_tool_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "environment"
+    (place / "bin").mkdir(parents=True)
+    monkeypatch.setattr(sys, "executable", str(place / "bin" / "python"))
+    with pytest.raises(UsageError, match="lies in the environment") as caught:
+        make_environment(tmp_path, None, {}, Commands(read_context({})), 60)
+    assert "CRCR_LAUNCHER_PYTHON" in caught.value.fix
+    assert place.is_dir()
