@@ -174,8 +174,9 @@ def test_a_builder_that_was_killed_leaves_no_half_wheel_and_blocks_nobody(
     shared = ("--trust", "landed", "--wheel-cache", str(tmp_path / "cache"))
     first = job.start(*shared)
     deadline = time.monotonic() + 60
-    while not list((tmp_path / "cache").rglob("*.whl")) and time.monotonic() < deadline:
+    while not job.builds and time.monotonic() < deadline:
         time.sleep(0.05)
+    time.sleep(0.5)
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=30)
     job.mischief_file.unlink()
