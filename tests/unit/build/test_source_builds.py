@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from build_job import Job
 
+from backend_ci.build import source
 from relay_client.documents.build import Build
 from relay_client.documents.document import load
 from relay_client.documents.manifest import Manifest
@@ -27,7 +29,8 @@ from small_torch import torch_wheel
 
 def build_wheel(folder, config_settings=None, metadata_directory=None):
     with open({log!r}, "a") as file:
-        file.write(f"{{os.getpid()}} jobs={{os.environ['MAX_JOBS']}} {{sys.prefix}}\\n")
+        file.write(f"{{os.getpid()}} jobs={{os.environ['MAX_JOBS']}} "
+                   f"cmake={{os.environ['CMAKE_BUILD_PARALLEL_LEVEL']}} {{sys.prefix}}\\n")
     mischief = pathlib.Path({mischief!r})
     if mischief.exists():
         exec(mischief.read_text())
@@ -68,6 +71,11 @@ class SourceJob(Job):
 
     def build(self, *arguments: str) -> int:
         return self.build_pytorch("--provider", "source", "--build-disk-gigabytes", "0.001", *arguments)
+
+    def end_builder(self) -> None:
+        """End the build that outlived the `crcr` that started it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(self.builds[0].split()[0]), signal.SIGKILL)
 
     @property
     def document(self) -> Build:
@@ -179,7 +187,7 @@ def test_a_builder_that_was_killed_leaves_no_half_wheel_and_blocks_nobody(
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=30)
     job.mischief_file.unlink()
-    subprocess.run(["pkill", "-9", "-f", str(job.torch.repository)], check=False)
+    job.end_builder()
     second = job.start(*shared)
     said, _ = second.communicate(timeout=120)
     assert second.returncode == 0, said
@@ -198,7 +206,7 @@ def test_waiting_has_an_end(job: SourceJob, tmp_path: Path) -> None:
     said, _ = second.communicate(timeout=120)
     first.kill()
     first.communicate(timeout=30)
-    subprocess.run(["pkill", "-9", "-f", str(job.torch.repository)], check=False)
+    job.end_builder()
     assert second.returncode == 49, said
     assert f"process {first.pid} on" in said
 
@@ -220,7 +228,22 @@ def test_an_out_of_memory_kill_is_tried_once_more_with_half_the_jobs(
     assert manifest.jobs == 4
 
 
+def test_a_build_that_the_kernel_ended_is_out_of_memory_whatever_its_tool_said(
+    job: SourceJob, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`print` stands for a tool that hides the signal; the count of the control group for the kernel."""
+    kills = iter((3, 4, 4, 4))
+    monkeypatch.setattr(source, "memory_kills", lambda: next(kills))
+    job.mischief("if os.environ['MAX_JOBS'] == '8': print('build stopped'); sys.exit(1)")
+    job.environment.update(MAX_JOBS="8", CMAKE_BUILD_PARALLEL_LEVEL="16")
+    assert job.build() == 0
+    assert "jobs=4" in job.builds[1]
+    assert "cmake=4" in job.builds[1]
+    assert "the kernel ended 1 process(es)" in capsys.readouterr().out
+
+
 FAULTS = {
+    "killed twice": ("os.kill(os.getpid(), 9)", 45),
     "out of memory twice": (
         "print('fatal error: Killed signal terminated program cc1plus'); sys.exit(1)",
         45,
