@@ -61,7 +61,9 @@ def _groups(root: Path, controller: str) -> list[Path]:
             continue
         parts = PurePosixPath(path.lstrip("/")).parts
         for start in [base / controllers, base / controller] if controllers else [base]:
-            found += [start.joinpath(*parts[:depth]) for depth in range(len(parts), 0, -1) if ".." not in parts]
+            found += [
+                start.joinpath(*parts[:depth]) for depth in range(len(parts), 0, -1) if ".." not in parts
+            ]
     return list(dict.fromkeys([*found, base / controller, base]))
 
 

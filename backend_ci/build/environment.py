@@ -182,14 +182,17 @@ def make_environment(
 
 
 def new_environment(environment: RunEnvironment, place: Path) -> RunEnvironment:
-    """A new virtual environment at `place`, in place of an older one. Raises CommandFailed."""
+    """A new virtual environment at `place`, in place of an older one, of the interpreter of `environment`.
+
+    Raises CommandFailed.
+    """
     if place.exists():
         shutil.rmtree(place)
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     made = replace(environment, interpreter=python)
     # Installing pip takes longer than making all the rest of an environment.
     without_pip = ["--without-pip"] if _tool_pip_serves_others(made) else []
-    _make(made, [sys.executable, "-I", "-m", "venv", *without_pip, str(place)])
+    _make(made, [str(environment.interpreter), "-I", "-m", "venv", *without_pip, str(place)])
     return made
 
 

@@ -107,7 +107,14 @@ def _built(options: ProviderOptions, checkout: Checkout, environment: RunEnviron
         )
     commands = environment.commands
     submodules = {item.path: item.commit for item in checkout.submodules or ()}
-    recipe = recipe_of(checkout.commit, submodules, command, environment, options.image_digest or "")
+    recipe = recipe_of(
+        checkout.commit,
+        submodules,
+        options.build_requirements,
+        command,
+        environment,
+        options.image_digest or "",
+    )
     source = SourceBuild(Path(checkout.path), command, options.build_requirements)
     statistics: list[CompilerCache] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import shutil
@@ -132,12 +133,14 @@ def _requires(made: RunEnvironment, checkout: Path) -> list[str]:
             seen=f"no pyproject.toml and no setup.py in {checkout}",
             fix="repository: PyTorch's repository; or build-command: how your sources are built",
         )
-    # The tool's own Python: it has tomllib, or a pip that brings one.
-    done = made.run([sys.executable, "-I", "-c", _READ_REQUIRES, str(path)], quiet=True)
-    try:
-        names = json.loads(done.tail[-1]) if done.ok and done.tail else None
-    except (ValueError, RecursionError):
-        names = None
+    # One of them has tomllib, or a pip that brings one: a distribution's Python may have neither.
+    names = None
+    for python in (sys.executable, str(made.interpreter)):
+        done = made.run([python, "-I", "-c", _READ_REQUIRES, str(path)], quiet=True)
+        with contextlib.suppress(ValueError, RecursionError):
+            names = json.loads(done.tail[-1]) if done.ok and done.tail else None
+        if names is not None:
+            break
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BuildError(
             "The build requirements of the checkout cannot be read.",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from build_job import Job
+from small_torch import make_wheel, torch_wheel
 
 from backend_ci.build import source
 from relay_client.documents.build import Build
@@ -133,6 +134,28 @@ def test_another_flag_is_another_build_and_the_log_says_which(
     job.environment["MAX_JOBS"] = "1"
     assert job.build() == 0
     assert len(job.builds) == 2
+
+
+def test_other_build_requirements_are_another_build(
+    job: SourceJob, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_wheel(job.wheels, "buildtool", "1.0", {"buildtool.py": ""})
+    assert job.build() == 0
+    assert job.build("--build-requirements", "buildtool") == 0
+    assert len(job.builds) == 2
+    assert "requirements buildtool: absent, now there" in capsys.readouterr().out
+
+
+def test_the_interpreter_that_gets_torch_is_the_one_that_builds_it(job: SourceJob, tmp_path: Path) -> None:
+    """Another Python than the tool's: a wheel for the tool's would not install."""
+    calls, real = tmp_path / "calls", job.python
+    job.python = tmp_path / "another-python"
+    job.python.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {real} "$@"\n')
+    job.python.chmod(0o755)
+    assert job.build() == 0
+    said = calls.read_text()
+    assert "-m venv" in said
+    assert "sys.implementation.cache_tag" in said
 
 
 @pytest.mark.parametrize("damage", ["wheel", "manifest", "no wheel", "another wheel's name"])
@@ -314,8 +337,6 @@ def test_auto_lays_python_over_a_wheel_and_builds_what_is_more(
     job: SourceJob, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = job.commit
-    from small_torch import torch_wheel
-
     wheel = torch_wheel(job.wheels, base)
     python = job.torch.commit({"torch/random.py": b"SEED = 2\n"})
     job.commit = base
@@ -334,8 +355,6 @@ def test_auto_lays_python_over_a_wheel_and_builds_what_is_more(
 def test_auto_builds_when_the_wheel_is_not_of_the_merge_base(
     job: SourceJob, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from small_torch import torch_wheel
-
     wheel = torch_wheel(job.wheels, job.commit, files={"torch/random.py": "SEED = 'another base'\n"})
     change = job.torch.commit({"torchgen/model.py": b"x = 1\n"})
     job.checked_out(change)
