@@ -12,6 +12,7 @@ from typing import Optional
 from backend_ci.build.bytecode import compiling_meanwhile
 from backend_ci.build.checks import check_backend, native_libraries, require_fresh
 from backend_ci.build.compiler_cache import CompilerCacheOptions, compiler_cache
+from backend_ci.build.disk import full_disk_told
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
@@ -60,6 +61,7 @@ OPTIONS = (BuildBackendOptions,)
 OUTPUTS = {"python": "The interpreter that holds torch and the backend, absolute"}
 
 
+@full_disk_told()
 def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -> None:
     """Raises BuildError, UsageError, DocumentError."""
     context = prepared(options, context, commands)

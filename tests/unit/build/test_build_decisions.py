@@ -12,6 +12,7 @@ from backend_ci.build.cgroups import memory_kills
 from backend_ci.build.failures import classify
 from backend_ci.build.parallel import Machine, compile_jobs, job_variables, read_machine
 from backend_ci.build.recipe import build_flags, differences, recipe_key
+from backend_ci.build.store import surplus
 from relay_client.documents.manifest import Named, Recipe
 from relay_client.errors import BuildError, DiskFull, OutOfMemory, RequirementsUnsatisfiable
 
@@ -182,6 +183,26 @@ def test_every_part_of_a_recipe_makes_another_build(change: dict[str, object], s
     assert differences(wanted, RECIPE)[0].startswith(says)
     assert recipe_key(wanted) != recipe_key(RECIPE)
     assert differences(RECIPE, RECIPE) == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "before", "removed"),
+    [
+        (100, 99.0, []),
+        (60, 99.0, []),
+        (59, 99.0, ["b"]),
+        (30, 99.0, ["b", "a"]),
+        (0, 99.0, ["b", "a", "c"]),
+        (0, 15.0, ["b"]),
+        (0, 5.0, []),
+    ],
+)
+def test_the_wheels_that_served_nobody_for_longest_go_first(
+    limit: int, before: float, removed: list[str]
+) -> None:
+    sizes = {Path("a"): 10, Path("b"): 20, Path("c"): 30}
+    used = {Path("a"): 20.0, Path("b"): 10.0, Path("c"): 30.0}
+    assert [path.name for path in surplus(sizes, used, limit, before)] == removed
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from build_job import Job
 from small_torch import make_wheel, torch_wheel
 
-from backend_ci.build import source
+from backend_ci.build import source, store
 from relay_client.documents.build import Build
 from relay_client.documents.document import load
 from relay_client.documents.manifest import Manifest
@@ -216,6 +216,35 @@ def test_a_builder_that_was_killed_leaves_no_half_wheel_and_blocks_nobody(
     assert second.returncode == 0, said
     assert len(job.builds) == 2
     assert "Reusing" not in said
+    assert len(list((tmp_path / "cache").rglob("*.whl"))) == 1
+
+
+@pytest.mark.parametrize(("age", "kept"), [(0, 2), (100_000, 1)])
+def test_the_folder_of_wheels_keeps_its_size(
+    job: SourceJob, tmp_path: Path, age: int, kept: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = tmp_path / "cache"
+    shared = ("--trust", "landed", "--wheel-cache", str(cache), "--wheel-cache-gigabytes", "0.000001")
+    assert job.build(*shared) == 0
+    (old,) = [path for path in cache.iterdir() if path.is_dir()]
+    os.utime(old, (time.time() - age, time.time() - age))
+    job.environment["USE_CUDA"] = "0"
+    assert job.build(*shared) == 0
+    assert len(list(cache.rglob("*.whl"))) == kept
+    assert old.exists() == (kept == 2)
+    assert (f"Removed {old.name}" in capsys.readouterr().out) == (kept == 1)
+
+
+def test_a_disk_that_fills_up_under_our_own_hands_is_told_and_leaves_no_wheel(
+    job: SourceJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_paths: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "_sync", full)
+    assert job.build() == 46
+    assert "The disk ran full." in capsys.readouterr().out
+    assert list((job.run_dir / "built-wheels").rglob("*.whl")) == []
 
 
 def test_waiting_has_an_end(job: SourceJob, tmp_path: Path) -> None:
