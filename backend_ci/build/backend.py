@@ -22,6 +22,7 @@ from backend_ci.build.environment import (
     the_wheel,
 )
 from backend_ci.build.handover import keep_wheel
+from backend_ci.build.needs import tell_needs
 from backend_ci.job import prepared
 from relay_client.documents.build import Backend, BackendCheck, Build, Torch
 from relay_client.documents.document import load, save
@@ -88,6 +89,7 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
         ) as cache:
             wheels = [_install(options, source, cache.environment, folder) for source in sources]
         with commands.group("Check torch and the backend"):
+            tell_needs(environment, [wheel.name for wheel in (*extra, *wheels) if wheel])
             libraries = [library for wheel in wheels if wheel for library in native_libraries(site, wheel)]
             check, torch = _check(options, environment, libraries)
             if check:

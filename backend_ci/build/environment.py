@@ -89,6 +89,10 @@ class RunEnvironment:
             extra=extra,
         )
 
+    def pip_check(self) -> tuple[str, ...]:
+        """What pip says of requirements that are not met, a line each."""
+        return self.run([*_pip(self), "check"], quiet=True).tail
+
     def require(
         self,
         command: Sequence[str],
