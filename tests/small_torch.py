@@ -6,7 +6,7 @@ Standard library only, Python 3.9.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Optional
 
@@ -27,12 +27,15 @@ def torch_wheel(
     return make_wheel(folder, "torch", version, {**TORCH_FILES, "torch/version.py": named, **(files or {})})
 
 
-def make_wheel(folder: Path, name: str, version: str, files: Mapping[str, str]) -> Path:
+def make_wheel(
+    folder: Path, name: str, version: str, files: Mapping[str, str], requires: Sequence[str] = ()
+) -> Path:
     """A pure-Python wheel of these files (packaging.python.org, "Binary distribution format")."""
     information = f"{name}-{version}.dist-info"
+    needs = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
     whole = {
         **files,
-        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
         f"{information}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{path},,\n" for path in (*whole, f"{information}/RECORD"))

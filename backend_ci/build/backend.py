@@ -12,6 +12,7 @@ from typing import Optional
 from backend_ci.build.bytecode import compiling_meanwhile
 from backend_ci.build.checks import check_backend, native_libraries, require_fresh
 from backend_ci.build.compiler_cache import CompilerCacheOptions, compiler_cache
+from backend_ci.build.disk import full_disk_told
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
@@ -21,6 +22,7 @@ from backend_ci.build.environment import (
     the_wheel,
 )
 from backend_ci.build.handover import keep_wheel
+from backend_ci.build.needs import tell_needs
 from backend_ci.job import prepared
 from relay_client.documents.build import Backend, BackendCheck, Build, Torch
 from relay_client.documents.document import load, save
@@ -60,6 +62,7 @@ OPTIONS = (BuildBackendOptions,)
 OUTPUTS = {"python": "The interpreter that holds torch and the backend, absolute"}
 
 
+@full_disk_told()
 def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -> None:
     """Raises BuildError, UsageError, DocumentError."""
     context = prepared(options, context, commands)
@@ -86,6 +89,7 @@ def run(options: BuildBackendOptions, context: RunContext, commands: Commands) -
         ) as cache:
             wheels = [_install(options, source, cache.environment, folder) for source in sources]
         with commands.group("Check torch and the backend"):
+            tell_needs(environment, [wheel.name for wheel in (*extra, *wheels) if wheel])
             libraries = [library for wheel in wheels if wheel for library in native_libraries(site, wheel)]
             check, torch = _check(options, environment, libraries)
             if check:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from relay_client.errors import DiskFull
@@ -31,6 +33,21 @@ def require_space(folder: Path, gigabytes: float, what: str, commands: Commands)
             seen=f"{free:.1f} GB free at {folder}, {gigabytes:g} GB needed",
             fix="free-disk: true (GitHub's hosted runners), a larger disk, or build-disk-gigabytes: what it really needs",
         )
+
+
+@contextlib.contextmanager
+def full_disk_told() -> Iterator[None]:
+    """What this tool itself could not write for want of room is told as that. Raises DiskFull."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise DiskFull(
+            "The disk ran full.",
+            seen=str(error),
+            fix="free-disk: true (GitHub's hosted runners), a larger disk, or a run folder on another one: RUNNER_TEMP",
+        ) from error
 
 
 def free_disk(environment: Mapping[str, str], commands: Commands) -> None:

@@ -89,6 +89,10 @@ class RunEnvironment:
             extra=extra,
         )
 
+    def pip_check(self) -> tuple[str, ...]:
+        """What pip says of requirements that are not met, a line each."""
+        return self.run([*_pip(self), "check"], quiet=True).tail
+
     def require(
         self,
         command: Sequence[str],
@@ -182,7 +186,10 @@ def make_environment(
 
 
 def new_environment(environment: RunEnvironment, place: Path) -> RunEnvironment:
-    """A new virtual environment at `place`, in place of an older one. Raises CommandFailed, UsageError."""
+    """A new virtual environment at `place`, in place of an older one, of the interpreter of `environment`.
+
+    Raises CommandFailed, UsageError.
+    """
     if place in Path(sys.executable).parents:
         raise UsageError(
             "The Python that runs crcr lies in the environment that is to be made anew.",
@@ -195,7 +202,7 @@ def new_environment(environment: RunEnvironment, place: Path) -> RunEnvironment:
     made = replace(environment, interpreter=python)
     # Installing pip takes longer than making all the rest of an environment.
     without_pip = ["--without-pip"] if _tool_pip_serves_others(made) else []
-    _make(made, [sys.executable, "-I", "-m", "venv", *without_pip, str(place)])
+    _make(made, [str(environment.interpreter), "-I", "-m", "venv", *without_pip, str(place)])
     return made
 
 

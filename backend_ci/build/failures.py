@@ -36,7 +36,9 @@ _KINDS = (
         re.compile(
             r"Killed signal terminated program|fatal error: Killed|internal compiler error: Killed"
             r"|virtual memory exhausted|cc1plus: out of memory|cannot allocate memory|std::bad_alloc"
-            r"|LLVM ERROR: out of memory",
+            r"|LLVM ERROR: out of memory"
+            # What pip, make and Python say of a program that the kernel ended.
+            r"|exit code: (-9|137)$|\*\*\* \[.*\] (Killed|Error 137)|died with <Signals\.SIGKILL",
             re.IGNORECASE,
         ),
         "A compiler ran out of memory.",
@@ -58,7 +60,7 @@ def classify(exit_code: Optional[int], lines: Iterable[str]) -> Optional[tuple[K
     found: dict[type[BuildError], tuple[Kind, str]] = {}
     for line in lines:
         for kind in _KINDS:
-            if kind.error not in found and kind.pattern.search(line):
+            if kind.error not in found and kind.pattern.search(line.rstrip()):
                 found[kind.error] = (kind, " ".join(line.split())[:500])
     for kind in _KINDS:
         if kind.error in found:

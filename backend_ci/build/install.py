@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Optional
 
 from backend_ci.build.checks import check_backend, native_libraries
+from backend_ci.build.disk import full_disk_told
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
@@ -48,6 +49,7 @@ OPTIONS = (InstallOptions,)
 OUTPUTS = {"python": "The interpreter that holds torch and the backend, absolute"}
 
 
+@full_disk_told()
 def run(options: InstallOptions, context: RunContext, commands: Commands) -> None:
     """Raises BuildError, UsageError, DocumentError."""
     started = time.monotonic()

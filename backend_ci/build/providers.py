@@ -56,6 +56,9 @@ class ProviderOptions(CompilerCacheOptions):
     wheel_cache: Optional[Path] = option(
         "source, command: folder of wheels that outlives the run; used for landed commits only", default=None
     )
+    wheel_cache_gigabytes: float = option(
+        "How large that folder may grow; the wheels that served nobody for longest go first", default=20.0
+    )
     build_timeout_minutes: float = option("How long one build or install command may take", default=60.0)
 
 
@@ -107,7 +110,14 @@ def _built(options: ProviderOptions, checkout: Checkout, environment: RunEnviron
         )
     commands = environment.commands
     submodules = {item.path: item.commit for item in checkout.submodules or ()}
-    recipe = recipe_of(checkout.commit, submodules, command, environment, options.image_digest or "")
+    recipe = recipe_of(
+        checkout.commit,
+        submodules,
+        options.build_requirements,
+        command,
+        environment,
+        options.image_digest or "",
+    )
     source = SourceBuild(Path(checkout.path), command, options.build_requirements)
     statistics: list[CompilerCache] = []
 
@@ -123,8 +133,11 @@ def _built(options: ProviderOptions, checkout: Checkout, environment: RunEnviron
         shutil.rmtree(made.interpreter.parent.parent, ignore_errors=True)
         return manifest
 
-    store = WheelStore(_store_folder(options, environment), commands)
+    shared = _shared_folder(options)
+    store = WheelStore(shared or environment.folder / "built-wheels", commands)
     wheel, manifest, reused = store.get(recipe, build, options.build_timeout_minutes * 60)
+    if shared is not None and not reused:
+        store.trim(options.wheel_cache_gigabytes)
     if reused:
         commands.line(f"Reusing {wheel.name}, which an equal build made at {manifest.built_at}")
     else:
@@ -133,11 +146,11 @@ def _built(options: ProviderOptions, checkout: Checkout, environment: RunEnviron
     return Provided(wheel, manifest, reused, tuple(statistics))
 
 
-def _store_folder(options: ProviderOptions, environment: RunEnvironment) -> Path:
-    """A landed commit's wheel may serve every run; a pull request's only its own."""
+def _shared_folder(options: ProviderOptions) -> Optional[Path]:
+    """A landed commit's wheel may serve every run; a pull request's only its own. Pure."""
     if options.wheel_cache is not None and options.trust == "landed":
         return options.wheel_cache.absolute()
-    return environment.folder / "built-wheels"
+    return None
 
 
 PROVIDERS: dict[str, Provider] = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Optional
 
 from backend_ci.build.compiler_cache import compiler_cache
+from backend_ci.build.disk import full_disk_told
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
@@ -50,6 +51,7 @@ OUTPUTS = {
 }
 
 
+@full_disk_told()
 def run(options: BuildPytorchOptions, context: RunContext, commands: Commands) -> None:
     """Raises BuildError, UsageError, DocumentError."""
     context = prepared(options, context, commands)

@@ -7,14 +7,18 @@ import json
 import platform
 import re
 import sys
-import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from backend_ci.build.environment import RunEnvironment
 from relay_client.documents.manifest import Named, Recipe
+from relay_client.errors import CommandFailed
 from relay_client.protocol.shape import dump
 
+_PYTHON = """
+import platform, sys, sysconfig
+print(sys.implementation.cache_tag, platform.python_version(), sysconfig.get_config_var("SOABI"))
+"""
 # Raised when this toolkit builds in another way: wheels of before are then built anew.
 RECIPE_VERSION = 1
 # PyTorch's build reads these (CONTRIBUTING.md and setup of pytorch/pytorch), compilers and CMake the others.
@@ -33,19 +37,24 @@ _NO_FLAGS = re.compile(
 def recipe_of(
     commit: str,
     submodules: Mapping[str, str],
+    requirements: Sequence[str],
     command: str,
     environment: RunEnvironment,
     image: str,
 ) -> Recipe:
-    """What a build here and now would be made from."""
+    """What a build here and now, with the interpreter of `environment`, would be made from.
+
+    Raises CommandFailed when that interpreter does not run.
+    """
     variables = environment.environment
     return Recipe(
         commit=commit,
         submodules=_named(submodules),
         flags=_named(build_flags(variables)),
+        requirements=tuple(sorted(requirements)),
         command=command,
         compiler=_compiler(environment),
-        python=f"{sys.implementation.cache_tag} {platform.python_version()} {sysconfig.get_config_var('SOABI')}",
+        python=_python(environment),
         platform=" ".join(filter(None, (sys.platform, platform.machine(), *platform.libc_ver()))),
         # GitHub's hosted runners name theirs.
         image=image or f"{variables.get('ImageOS', '')} {variables.get('ImageVersion', '')}".strip(),
@@ -70,7 +79,7 @@ def differences(wanted: Recipe, found: Recipe) -> list[str]:
         if ours == theirs:
             continue
         if isinstance(ours, tuple):
-            mine, other = ({item.name: item.value for item in items} for items in (ours, theirs))
+            mine, other = ({_name(item): _value(item) for item in items} for items in (ours, theirs))
             result += [
                 f"{field.name} {name}: {other.get(name, 'absent')}, now {mine.get(name, 'absent')}"
                 for name in sorted({**mine, **other})
@@ -89,6 +98,26 @@ def recipe_key(recipe: Recipe) -> str:
 
 def _named(values: Mapping[str, str]) -> tuple[Named, ...]:
     return tuple(Named(name, value) for name, value in sorted(values.items()))
+
+
+def _name(item: Named | str) -> str:
+    return item.name if isinstance(item, Named) else item
+
+
+def _value(item: Named | str) -> str:
+    return item.value if isinstance(item, Named) else "there"
+
+
+def _python(environment: RunEnvironment) -> str:
+    """Asked of the interpreter itself: the user's own need not be the one that runs this tool."""
+    done = environment.run([str(environment.interpreter), "-I", "-c", _PYTHON], quiet=True)
+    if not done.ok or not done.tail:
+        raise CommandFailed(
+            "The interpreter does not run.",
+            seen=f"{environment.interpreter}: {done.describe()}",
+            fix="python: the absolute path of a Python that works on this machine",
+        )
+    return done.tail[-1]
 
 
 def _compiler(environment: RunEnvironment) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import shutil
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from backend_ci.build.cgroups import memory_kills
 from backend_ci.build.environment import (
     RunEnvironment,
     describe_wheel,
@@ -19,9 +21,9 @@ from backend_ci.build.environment import (
     the_wheel,
     unconstrained,
 )
-from backend_ci.build.parallel import compile_jobs, job_variables, read_machine
+from backend_ci.build.parallel import JOB_VARIABLES, compile_jobs, job_variables, read_machine
 from relay_client.documents.manifest import Manifest, Recipe
-from relay_client.errors import BuildError, OutOfMemory, UsageError
+from relay_client.errors import BuildError, CommandFailed, OutOfMemory, UsageError
 
 # The environment's own reader of TOML, or the one inside its pip: this tool must run where neither is part of Python.
 _READ_REQUIRES = """
@@ -75,7 +77,7 @@ def build_wheel(made: RunEnvironment, source: SourceBuild, recipe: Recipe, out: 
         made.commands.warning(
             f"A compiler ran out of memory ({error.seen}). Trying once more with MAX_JOBS={jobs}."
         )
-        without = {name: value for name, value in made.environment.items() if name != "MAX_JOBS"}
+        without = {name: value for name, value in made.environment.items() if name not in JOB_VARIABLES}
         _build(replace(made, environment=without), source, jobs, out)
     wheel = the_wheel(out, "*.whl")
     return Manifest(
@@ -94,19 +96,30 @@ def _build(made: RunEnvironment, source: SourceBuild, jobs: int, out: Path) -> N
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     variables = job_variables(made.environment, jobs)
     made.commands.line(f"{jobs} compiler(s) at a time")
-    if source.command:
-        made.require(
-            ["sh", "-ec", source.command],
-            cwd=source.checkout,
-            extra={**variables, "PYTHON": str(made.interpreter), "WHEELS": str(out)},
-            what="build-command failed.",
-            fix="the log of this step has its whole output",
-        )
-        return
-    unconstrained(made).pip(
-        "wheel", "--verbose", "--no-cache-dir", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out),
-        str(source.checkout), extra=variables,
-    )  # fmt: skip
+    kills = memory_kills()
+    try:
+        if source.command:
+            made.require(
+                ["sh", "-ec", source.command],
+                cwd=source.checkout,
+                extra={**variables, "PYTHON": str(made.interpreter), "WHEELS": str(out)},
+                what="build-command failed.",
+                fix="the log of this step has its whole output",
+            )
+            return
+        unconstrained(made).pip(
+            "wheel", "--verbose", "--no-cache-dir", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out),
+            str(source.checkout), extra=variables,
+        )  # fmt: skip
+    except CommandFailed as error:
+        # A build tool may say nothing of it; the kernel counts.
+        if (more := memory_kills() - kills) <= 0:
+            raise
+        raise OutOfMemory(
+            f"{error.what[:-1]}: the memory of this job ran out.",
+            seen=f"the kernel ended {more} process(es) of this job's control group; {error.seen}",
+            fix="MAX_JOBS: fewer compilers at a time (about 2 GB each), or a runner with more memory",
+        ) from error
 
 
 def _requires(made: RunEnvironment, checkout: Path) -> list[str]:
@@ -120,12 +133,14 @@ def _requires(made: RunEnvironment, checkout: Path) -> list[str]:
             seen=f"no pyproject.toml and no setup.py in {checkout}",
             fix="repository: PyTorch's repository; or build-command: how your sources are built",
         )
-    # The tool's own Python: it has tomllib, or a pip that brings one.
-    done = made.run([sys.executable, "-I", "-c", _READ_REQUIRES, str(path)], quiet=True)
-    try:
-        names = json.loads(done.tail[-1]) if done.ok and done.tail else None
-    except (ValueError, RecursionError):
-        names = None
+    # One of them has tomllib, or a pip that brings one: a distribution's Python may have neither.
+    names = None
+    for python in (sys.executable, str(made.interpreter)):
+        done = made.run([python, "-I", "-c", _READ_REQUIRES, str(path)], quiet=True)
+        with contextlib.suppress(ValueError, RecursionError):
+            names = json.loads(done.tail[-1]) if done.ok and done.tail else None
+        if names is not None:
+            break
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BuildError(
             "The build requirements of the checkout cannot be read.",

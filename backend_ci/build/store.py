@@ -9,7 +9,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Optional
@@ -28,6 +28,7 @@ from relay_client.runner.commands import Commands
 
 _PAUSE_SECONDS = 0.2
 _TELL_SECONDS = 15.0
+_SURELY_UNUSED_SECONDS = 86_400.0
 Build = Callable[[Path], Manifest]
 
 
@@ -50,8 +51,11 @@ class WheelStore:
             place = self._folder / key
             manifest = self._ready(place, recipe)
             if manifest is not None:
+                os.utime(place)  # when it served last
                 return place / manifest.file, manifest, True
             self._tell_nearest(recipe)
+            for left in self._folder.glob(f".building-{key}-*") if fcntl else ():
+                shutil.rmtree(left, ignore_errors=True)  # of a builder that died: the lock is ours
             scratch = Path(tempfile.mkdtemp(prefix=f".building-{key}-", dir=self._folder))
             try:
                 manifest = build(scratch)
@@ -63,6 +67,25 @@ class WheelStore:
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
             return place / manifest.file, manifest, False
+
+    def trim(self, gigabytes: float) -> None:
+        """Remove the wheels that served nobody for longest until the folder is not larger than that.
+
+        What served within a day stays: a run may still be installing it. Never fails a build.
+        """
+        try:
+            self._trim(gigabytes)
+        except OSError as error:  # another run removes at the same time
+            self._commands.warning(f"The folder of wheels could not be trimmed: {error}")
+
+    def _trim(self, gigabytes: float) -> None:
+        wheels = [path.parent for path in self._folder.glob(f"*/{Manifest.FILE}")]
+        sizes = {place: _size(place) for place in wheels}
+        used = {place: place.stat().st_mtime for place in wheels}
+        for place in surplus(sizes, used, int(gigabytes * 1e9), time.time() - _SURELY_UNUSED_SECONDS):
+            with contextlib.suppress(BuildBusy), self._locked(place.name, 0.0):
+                shutil.rmtree(place, ignore_errors=True)
+                self._commands.line(f"Removed {place.name} ({sizes[place] / 1e9:.1f} GB), unused for longest")
 
     def _ready(self, place: Path, recipe: Recipe) -> Optional[Manifest]:
         """The manifest of a wheel that is whole and is what would be built; else None, and why."""
@@ -120,8 +143,14 @@ class WheelStore:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
-            except OSError:
+            except BlockingIOError:
                 now = time.monotonic()
+            except OSError as error:
+                # A file system without locks: two builds may then do the same work, and each ends whole.
+                self._commands.warning(
+                    f"The folder of wheels cannot be locked ({error}); built without waiting"
+                )
+                return
             if now - started > wait_seconds:
                 raise BuildBusy(
                     "Another process builds the same wheel, and does not end.",
@@ -132,6 +161,24 @@ class WheelStore:
                 self._commands.line(f"Waiting for the same wheel, which {_holder(file)} builds ...")
                 told = now
             time.sleep(_PAUSE_SECONDS)
+
+
+def surplus(sizes: Mapping[Path, int], used: Mapping[Path, float], limit: int, before: float) -> list[Path]:
+    """Which folders to remove, those last used longest ago first, until the rest is within `limit`. Pure.
+
+    Sizes in bytes, times in seconds (Unix). What was used after `before` stays.
+    """
+    total, result = sum(sizes.values()), []
+    for place in sorted(sizes, key=lambda each: used[each]):
+        if total <= limit or used[place] > before:
+            break
+        total -= sizes[place]
+        result.append(place)
+    return result
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
 
 
 def _holder(file: IO[str]) -> str:

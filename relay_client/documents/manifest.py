@@ -24,6 +24,7 @@ class Recipe:
     commit: str = member("Commit of the sources", pattern=words.SHA_PATTERN, expects=words.SHA_EXPECTS)
     submodules: tuple[Named, ...] = member("Path and commit of each submodule, by path")
     flags: tuple[Named, ...] = member("Environment variables that change what is built, by name")
+    requirements: tuple[str, ...] = member("Build requirements beside those that the sources state")
     command: str = member("The user's own build command; empty for the default")
     compiler: str = member("First line of the C++ compiler's --version")
     python: str = member("Implementation and version of the interpreter, with its ABI flags")

@@ -55,6 +55,7 @@ DOCUMENTS: tuple[Document, ...] = (
             commit=COMMIT,
             submodules=(Named("third_party/x", BASE),),
             flags=(Named("USE_CUDA", "0"),),
+            requirements=("ninja",),
             command="",
             compiler="g++ 12",
             python="cpython-311",

@@ -8,9 +8,11 @@ from typing import Optional
 
 import pytest
 
+from backend_ci.build.cgroups import memory_kills
 from backend_ci.build.failures import classify
 from backend_ci.build.parallel import Machine, compile_jobs, job_variables, read_machine
 from backend_ci.build.recipe import build_flags, differences, recipe_key
+from backend_ci.build.store import surplus
 from relay_client.documents.manifest import Named, Recipe
 from relay_client.errors import BuildError, DiskFull, OutOfMemory, RequirementsUnsatisfiable
 
@@ -30,6 +32,12 @@ GB = 1024**3
 )
 def test_jobs_are_what_this_job_may_use(machine: Machine, jobs: int) -> None:
     assert compile_jobs(machine) == jobs
+
+
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +68,29 @@ def test_jobs_are_what_this_job_may_use(machine: Machine, jobs: int) -> None:
             None,
             2 * GB,
         ),
+        (
+            {
+                "proc/self/cgroup": "0::/ci.slice/runner.service\n",
+                "sys/fs/cgroup/ci.slice/cpu.max": "300000 100000\n",
+                "sys/fs/cgroup/ci.slice/memory.max": "4294967296\n",
+                "sys/fs/cgroup/ci.slice/runner.service/cpu.max": "max 100000\n",
+                "sys/fs/cgroup/ci.slice/runner.service/memory.max": "8589934592\n",
+                "sys/fs/cgroup/ci.slice/other.service/cpu.max": "100000 100000\n",
+            },
+            3.0,
+            4 * GB,
+        ),
+        (
+            {
+                "proc/self/cgroup": "7:cpu,cpuacct:/docker/5f\n6:memory:/docker/5f\n",
+                "sys/fs/cgroup/cpu,cpuacct/docker/5f/cpu.cfs_quota_us": "200000\n",
+                "sys/fs/cgroup/cpu,cpuacct/docker/5f/cpu.cfs_period_us": "100000\n",
+                "sys/fs/cgroup/memory/docker/5f/memory.limit_in_bytes": "2147483648\n",
+            },
+            2.0,
+            2 * GB,
+        ),
+        ({"proc/self/cgroup": "0::/../../etc\n", "sys/fs/cgroup/cpu.max": "100000 100000\n"}, 1.0, None),
         ({}, None, None),
         ({"sys/fs/cgroup/cpu.max": "0 0\n"}, None, None),
     ],
@@ -67,12 +98,33 @@ def test_jobs_are_what_this_job_may_use(machine: Machine, jobs: int) -> None:
 def test_limits_are_read_from_both_kinds_of_cgroups(
     tmp_path: Path, files: dict[str, str], quota: Optional[float], memory: Optional[int]
 ) -> None:
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_files(tmp_path, files)
     machine = read_machine(tmp_path)
     assert (machine.quota, machine.memory) == (quota, memory)
     assert machine.processors >= 1
+
+
+@pytest.mark.parametrize(
+    ("files", "kills"),
+    [
+        ({}, 0),
+        ({"sys/fs/cgroup/memory.events": "low 0\noom 3\noom_kill 2\noom_group_kill 0\n"}, 2),
+        ({"sys/fs/cgroup/memory/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"}, 5),
+        (
+            {
+                "proc/self/cgroup": "0::/pods/ours\n",
+                "sys/fs/cgroup/pods/ours/memory.events": "oom_kill 1\n",
+                "sys/fs/cgroup/pods/memory.events": "oom_kill 40\n",
+            },
+            1,
+        ),
+    ],
+)
+def test_what_the_kernel_ended_is_counted_for_this_job_alone(
+    tmp_path: Path, files: dict[str, str], kills: int
+) -> None:
+    write_files(tmp_path, files)
+    assert memory_kills(tmp_path) == kills
 
 
 def test_what_the_user_set_stays() -> None:
@@ -99,6 +151,7 @@ RECIPE = Recipe(
     commit="ab" * 20,
     submodules=(Named("third_party/x", "cd" * 20),),
     flags=(Named("USE_CUDA", "0"),),
+    requirements=(),
     command="",
     compiler="g++ 12",
     python="cpython-311",
@@ -116,6 +169,7 @@ RECIPE = Recipe(
         ({"submodules": ()}, "submodules third_party/x: " + "cd" * 20 + ", now absent"),
         ({"flags": (Named("USE_CUDA", "1"),)}, "flags USE_CUDA: 0, now 1"),
         ({"flags": (Named("DEBUG", "1"), Named("USE_CUDA", "0"))}, "flags DEBUG: absent, now 1"),
+        ({"requirements": ("cmake<4",)}, "requirements cmake<4: absent, now there"),
         ({"command": "make"}, "command: none, now make"),
         ({"compiler": "g++ 13"}, "compiler: g++ 12, now g++ 13"),
         ({"python": "cpython-312"}, "python: cpython-311"),
@@ -132,11 +186,35 @@ def test_every_part_of_a_recipe_makes_another_build(change: dict[str, object], s
 
 
 @pytest.mark.parametrize(
+    ("limit", "before", "removed"),
+    [
+        (100, 99.0, []),
+        (60, 99.0, []),
+        (59, 99.0, ["b"]),
+        (30, 99.0, ["b", "a"]),
+        (0, 99.0, ["b", "a", "c"]),
+        (0, 15.0, ["b"]),
+        (0, 5.0, []),
+    ],
+)
+def test_the_wheels_that_served_nobody_for_longest_go_first(
+    limit: int, before: float, removed: list[str]
+) -> None:
+    sizes = {Path("a"): 10, Path("b"): 20, Path("c"): 30}
+    used = {Path("a"): 20.0, Path("b"): 10.0, Path("c"): 30.0}
+    assert [path.name for path in surplus(sizes, used, limit, before)] == removed
+
+
+@pytest.mark.parametrize(
     ("code", "lines", "error"),
     [
         (1, ["c++: fatal error: Killed signal terminated program cc1plus"], OutOfMemory),
         (137, ["[1/2] c++ x"], OutOfMemory),
         (-9, [], OutOfMemory),
+        (1, ["  │ exit code: -9\n"], OutOfMemory),
+        (2, ["make[1]: *** [Makefile:4: sum.o] Killed"], OutOfMemory),
+        (1, ["subprocess.CalledProcessError: Command 'c++' died with <Signals.SIGKILL: 9>."], OutOfMemory),
+        (1, ["  │ exit code: -11\n"], None),
         (1, ["OSError: [Errno 28] No space left on device", "Killed signal terminated program"], DiskFull),
         (1, ["ERROR: No matching distribution found for x==1"], RequirementsUnsatisfiable),
         (1, ["ERROR: ResolutionImpossible: for help"], RequirementsUnsatisfiable),

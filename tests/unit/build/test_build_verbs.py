@@ -137,3 +137,23 @@ def test_a_new_environment_holds_only_what_was_asked_for(
     names = "import importlib.metadata as m; print(sorted({d.metadata['Name'] for d in m.distributions()}))"
     assert {"expect", "torch"} <= set(eval(job.ask(names))) <= {"expect", "torch", "pip", "setuptools"}
     assert "torch 2.0 at" in capsys.readouterr().out
+
+
+def test_what_a_backend_needs_and_does_not_have_is_told_and_torch_is_left_alone(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.with_torch()
+    job.write_backend()
+    requires = ["torch~=2.13.0", "no-such-package>=3", "pip>=1", "torchvision==0.28.0"]
+    builder = job.workspace / "builder.py"
+    builder.write_text(
+        builder.read_text().replace('{"torch_small.py": seen}', f'{{"torch_small.py": seen}}, {requires}')
+    )
+    assert job.build_backend() == 0
+    said = capsys.readouterr().out
+    assert "asks for torch~=2.13.0; under test is torch 2.0." in said
+    assert "requirements: add a line `no-such-package`" in said
+    assert "requirements: add a line `torchvision`" in said
+    assert "pip>=1" not in said
+    assert "add a line `pip`" not in said
+    assert job.ask("import torch; print(torch.__version__)") == "2.0"

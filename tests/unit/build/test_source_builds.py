@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from build_job import Job
+from small_torch import make_wheel, torch_wheel
 
+from backend_ci.build import source, store
 from relay_client.documents.build import Build
 from relay_client.documents.document import load
 from relay_client.documents.manifest import Manifest
@@ -27,7 +30,8 @@ from small_torch import torch_wheel
 
 def build_wheel(folder, config_settings=None, metadata_directory=None):
     with open({log!r}, "a") as file:
-        file.write(f"{{os.getpid()}} jobs={{os.environ['MAX_JOBS']}} {{sys.prefix}}\\n")
+        file.write(f"{{os.getpid()}} jobs={{os.environ['MAX_JOBS']}} "
+                   f"cmake={{os.environ['CMAKE_BUILD_PARALLEL_LEVEL']}} {{sys.prefix}}\\n")
     mischief = pathlib.Path({mischief!r})
     if mischief.exists():
         exec(mischief.read_text())
@@ -68,6 +72,11 @@ class SourceJob(Job):
 
     def build(self, *arguments: str) -> int:
         return self.build_pytorch("--provider", "source", "--build-disk-gigabytes", "0.001", *arguments)
+
+    def end_builder(self) -> None:
+        """End the build that outlived the `crcr` that started it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(self.builds[0].split()[0]), signal.SIGKILL)
 
     @property
     def document(self) -> Build:
@@ -127,6 +136,28 @@ def test_another_flag_is_another_build_and_the_log_says_which(
     assert len(job.builds) == 2
 
 
+def test_other_build_requirements_are_another_build(
+    job: SourceJob, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_wheel(job.wheels, "buildtool", "1.0", {"buildtool.py": ""})
+    assert job.build() == 0
+    assert job.build("--build-requirements", "buildtool") == 0
+    assert len(job.builds) == 2
+    assert "requirements buildtool: absent, now there" in capsys.readouterr().out
+
+
+def test_the_interpreter_that_gets_torch_is_the_one_that_builds_it(job: SourceJob, tmp_path: Path) -> None:
+    """Another Python than the tool's: a wheel for the tool's would not install."""
+    calls, real = tmp_path / "calls", job.python
+    job.python = tmp_path / "another-python"
+    job.python.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {real} "$@"\n')
+    job.python.chmod(0o755)
+    assert job.build() == 0
+    said = calls.read_text()
+    assert "-m venv" in said
+    assert "sys.implementation.cache_tag" in said
+
+
 @pytest.mark.parametrize("damage", ["wheel", "manifest", "no wheel", "another wheel's name"])
 def test_what_is_damaged_is_built_again(job: SourceJob, damage: str) -> None:
     assert job.build() == 0
@@ -180,12 +211,41 @@ def test_a_builder_that_was_killed_leaves_no_half_wheel_and_blocks_nobody(
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=30)
     job.mischief_file.unlink()
-    subprocess.run(["pkill", "-9", "-f", str(job.torch.repository)], check=False)
+    job.end_builder()
     second = job.start(*shared)
     said, _ = second.communicate(timeout=120)
     assert second.returncode == 0, said
     assert len(job.builds) == 2
     assert "Reusing" not in said
+    assert len(list((tmp_path / "cache").rglob("*.whl"))) == 1
+
+
+@pytest.mark.parametrize(("age", "kept"), [(0, 2), (100_000, 1)])
+def test_the_folder_of_wheels_keeps_its_size(
+    job: SourceJob, tmp_path: Path, age: int, kept: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = tmp_path / "cache"
+    shared = ("--trust", "landed", "--wheel-cache", str(cache), "--wheel-cache-gigabytes", "0.000001")
+    assert job.build(*shared) == 0
+    (old,) = [path for path in cache.iterdir() if path.is_dir()]
+    os.utime(old, (time.time() - age, time.time() - age))
+    job.environment["USE_CUDA"] = "0"
+    assert job.build(*shared) == 0
+    assert len(list(cache.rglob("*.whl"))) == kept
+    assert old.exists() == (kept == 2)
+    assert (f"Removed {old.name}" in capsys.readouterr().out) == (kept == 1)
+
+
+def test_a_disk_that_fills_up_under_our_own_hands_is_told_and_leaves_no_wheel(
+    job: SourceJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_paths: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "_sync", full)
+    assert job.build() == 46
+    assert "The disk ran full." in capsys.readouterr().out
+    assert list((job.run_dir / "built-wheels").rglob("*.whl")) == []
 
 
 def test_waiting_has_an_end(job: SourceJob, tmp_path: Path) -> None:
@@ -199,7 +259,7 @@ def test_waiting_has_an_end(job: SourceJob, tmp_path: Path) -> None:
     said, _ = second.communicate(timeout=120)
     first.kill()
     first.communicate(timeout=30)
-    subprocess.run(["pkill", "-9", "-f", str(job.torch.repository)], check=False)
+    job.end_builder()
     assert second.returncode == 49, said
     assert f"process {first.pid} on" in said
 
@@ -221,7 +281,22 @@ def test_an_out_of_memory_kill_is_tried_once_more_with_half_the_jobs(
     assert manifest.jobs == 4
 
 
+def test_a_build_that_the_kernel_ended_is_out_of_memory_whatever_its_tool_said(
+    job: SourceJob, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`print` stands for a tool that hides the signal; the count of the control group for the kernel."""
+    kills = iter((3, 4, 4, 4))
+    monkeypatch.setattr(source, "memory_kills", lambda: next(kills))
+    job.mischief("if os.environ['MAX_JOBS'] == '8': print('build stopped'); sys.exit(1)")
+    job.environment.update(MAX_JOBS="8", CMAKE_BUILD_PARALLEL_LEVEL="16")
+    assert job.build() == 0
+    assert "jobs=4" in job.builds[1]
+    assert "cmake=4" in job.builds[1]
+    assert "the kernel ended 1 process(es)" in capsys.readouterr().out
+
+
 FAULTS = {
+    "killed twice": ("os.kill(os.getpid(), 9)", 45),
     "out of memory twice": (
         "print('fatal error: Killed signal terminated program cc1plus'); sys.exit(1)",
         45,
@@ -292,8 +367,6 @@ def test_auto_lays_python_over_a_wheel_and_builds_what_is_more(
     job: SourceJob, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = job.commit
-    from small_torch import torch_wheel
-
     wheel = torch_wheel(job.wheels, base)
     python = job.torch.commit({"torch/random.py": b"SEED = 2\n"})
     job.commit = base
@@ -312,8 +385,6 @@ def test_auto_lays_python_over_a_wheel_and_builds_what_is_more(
 def test_auto_builds_when_the_wheel_is_not_of_the_merge_base(
     job: SourceJob, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from small_torch import torch_wheel
-
     wheel = torch_wheel(job.wheels, job.commit, files={"torch/random.py": "SEED = 'another base'\n"})
     change = job.torch.commit({"torchgen/model.py": b"x = 1\n"})
     job.checked_out(change)
