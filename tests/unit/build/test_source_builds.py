@@ -255,7 +255,7 @@ def test_waiting_has_an_end(job: SourceJob, tmp_path: Path) -> None:
     deadline = time.monotonic() + 60
     while not job.builds and time.monotonic() < deadline:
         time.sleep(0.05)
-    second = job.start(*shared, "--build-timeout-minutes", "0.02")
+    second = job.start(*shared, "--build-timeout-minutes", "0.3")
     said, _ = second.communicate(timeout=120)
     first.kill()
     first.communicate(timeout=30)
